@@ -1,4 +1,4 @@
-"""All that knows IPython or a page: magics, commands, views, the bridge.
+"""All code that uses IPython or a page: magics, commands, views, the bridge.
 
-Nothing outside imports from here but the command line.
+Outside this folder only the command line imports from it.
 """

@@ -1,4 +1,4 @@
-"""Questions in the background: their cells end, and their replies still come."""
+"""Questions in the background: their cells end before their replies arrive."""
 
 from __future__ import annotations
 
@@ -25,37 +25,38 @@ HINT: Final = "Run that cell again; or this one, which then asks without that tu
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """One question, and how far it has come."""
+    """One question in the background, and its state."""
 
     ask: Ask
     threads: Sequence[str] | None
-    """Names of the conversation's threads that count, its own first; ``None`` are all."""
+    """Names of the conversation's threads that the question concerns, its own first; ``None`` for
+    all."""
     halt: Halt = field(default_factory=Halt)
     ended: threading.Event = field(default_factory=threading.Event)
-    """Set when its thread is done; an interrupted ``join`` takes a thread for ended that is not."""
+    """Set when its thread has ended; after an interrupt, ``join`` may return too early."""
     ready: threading.Event = field(default_factory=threading.Event)
-    """Set when its cell need not wait any more."""
+    """Set when its cell need not wait any longer."""
     is_released: bool = False
     """Whether its cell has ended."""
     reply: Reply | None = None
     error: BaseException | None = None
     cause: _Task | None = None
-    """The one that failed, where this one was not asked for that."""
+    """The failed question because of which this one was not asked."""
 
     def is_before(self, threads: Sequence[str] | None) -> bool:
-        """Return whether it comes before a question in these threads of the conversation."""
+        """Return whether it precedes a question in these threads of the conversation."""
         return threads is None or self.threads is None or self.threads[0] in threads
 
     def run(self, view: Live, send: Callable[[], Reply | None]) -> None:
-        """Ask, and keep the result; a cell that has ended shows why there is none.
+        """Ask, and keep the result; if the cell has ended, its output shows an error.
 
         Args:
             view: the view that shows it.
-            send: asks.
+            send: asks the question.
         """
         try:
             self.reply = send()
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the next one tells it
+        except BaseException as error:  # noqa: BLE001 - the next question reports it
             log_swallowed(error)
             self.error = error
             if self.is_released and getattr(error, "reply", None) is None:
@@ -68,14 +69,14 @@ class _Task:
 class Background:
     """Questions of a kernel in the background: at the same time if their threads share no turns.
 
-    Those of one thread are asked one after the other. The session's lock ends with the reply; here
-    others wait until a variable has it, too.
+    Questions of one thread are asked one after the other. The session's lock ends with the reply;
+    here later questions wait until the variable has the reply, too.
     """
 
     def __init__(self) -> None:
         """Ask nothing yet."""
         self._tasks: list[_Task] = []
-        """Those under way, and those whose end no other question has reported yet."""
+        """The questions under way, and the failed ones that no later question has reported yet."""
 
     def start(
         self,
@@ -85,18 +86,18 @@ class Background:
         forget: Callable[[], object],
         threads: Sequence[str] | None = None,
     ) -> None:
-        """Ask in a thread; return when the request goes out, or at once where others come first.
+        """Ask in a thread; return when the request is sent, or at once if others come first.
 
         Args:
             ask: the question to ask.
             view: the view that shows it, in the output of its cell.
             send: sends it and shows its reply; takes a ``halt``.
             forget: called just before the cell ends.
-            threads: names of the conversation's threads that count, its own first; ``None`` are
-                all of them.
+            threads: names of the conversation's threads that it concerns, its own first; ``None``
+                for all.
 
         Raises:
-            BaseException: the exception that ended it before that.
+            BaseException: the error of a question that failed before its cell ended.
         """
         task, before = _Task(ask, threads), self._under_way(threads)
 
@@ -134,11 +135,11 @@ class Background:
             raise task.error
 
     def wait(self, view: View | None = None, threads: Sequence[str] | None = None) -> bool:
-        """Wait until no question is under way, and return whether one was.
+        """Wait until no question is under way, and return whether there was one.
 
         Args:
             view: the view that shows the wait; ``None`` shows nothing.
-            threads: names of the conversation's threads that count; ``None`` are all of them.
+            threads: names of the conversation's threads to wait for; ``None`` for all.
 
         Raises:
             ChatInterrupted: an interrupt ended the wait.
@@ -165,18 +166,18 @@ class Background:
         *,
         waits: bool = True,
     ) -> None:
-        """Wait until no question is under way; report once a failure in another cell.
+        """Wait until no question is under way; report a failure in another cell once.
 
-        One that a person stopped has failed for the question that waited for it, alone.
+        A question that a person stopped counts as failed only for a question that waited for it.
 
         Args:
             owner: hash of the cell that is about to ask; ``None`` if it is unknown.
             view: the view that shows the wait.
-            threads: names of the conversation's threads that count; ``None`` are all of them.
-            waits: whether those under way are waited for.
+            threads: names of the conversation's threads to wait for; ``None`` for all.
+            waits: whether to wait for the questions under way.
 
         Raises:
-            ChatError: it failed; nothing was sent.
+            ChatError: a question in the background failed; nothing was sent.
             ChatInterrupted: an interrupt ended the wait.
         """
         waited = waits and self.wait(view, threads)
@@ -187,7 +188,7 @@ class Background:
         """Stop a question under way, and return its asker.
 
         Args:
-            number: of its cell, as ``3`` for cell [3]; empty for the only one.
+            number: number of its cell, ``3`` for cell [3]; empty for the only question.
 
         Raises:
             InputError: there is no such question, or there are several.
@@ -204,16 +205,16 @@ class Background:
         return asked[0].ask.asker
 
     def _under_way(self, threads: Sequence[str] | None) -> list[_Task]:
-        """Return the questions under way that come before one in these threads."""
+        """Return the questions under way that precede a question in these threads."""
         return [t for t in (*self._tasks,) if not t.ended.is_set() and t.is_before(threads)]
 
     def _failed(
         self, owner: str | None, threads: Sequence[str] | None, *, waited: bool = True
     ) -> _Task | None:
-        """Return the question that failed before a cell's own, if any; each is returned once."""
-        heard = [t for t in (*self._tasks,) if t.ended.is_set() and t.is_before(threads)]
-        self._forget(heard)
-        for task in heard:
+        """Return a question that failed before that of a cell, if any; each is returned once."""
+        ended = [t for t in (*self._tasks,) if t.ended.is_set() and t.is_before(threads)]
+        self._forget(ended)
+        for task in ended:
             is_told = waited or not isinstance(task.error, ChatInterrupted)
             if task.error is not None and is_told and task.ask.owner != owner:
                 return task.cause or task
@@ -226,12 +227,12 @@ class Background:
 
 
 def _not_asked(failed: _Task) -> ChatError:
-    """Return the error of a question that is not asked, as another one failed before it."""
+    """Return the error of a question that is not asked because an earlier one failed."""
     asker, what = failed.ask.asker, failure(cast("BaseException", failed.error))[0]
     return ChatError(f"Nothing was sent, as {asker} failed in the background: {what}", hint=HINT)
 
 
 def _until(check: Callable[[], bool]) -> None:
-    """Check until it is so; not every system can interrupt a wait without an end."""
+    """Repeat a check until it is true; not every system can interrupt a wait without a timeout."""
     while not check():
         pass

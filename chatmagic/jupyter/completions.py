@@ -32,10 +32,10 @@ _LINE: Final = r"\s*(?:[^\W\d]\w*[ \t]*=[ \t]*)?%(?P<magic>chat\w*)(?P<line>[ \t
 
 
 class _Silence(tuple[SimpleCompletion, ...]):
-    """Completions of which there are none, though their length is not 0.
+    """Empty completions whose length is not 0.
 
-    IPython does not let a matcher without completions suppress the others, and it asks for the
-    length alone (:func:`IPython.core.completer.has_any_completions`, 8.6 to 9.18).
+    IPython does not let a matcher without completions suppress the others, and it checks only the
+    length (:func:`IPython.core.completer.has_any_completions`, 8.6 to 9.18).
     """
 
     __slots__ = ()
@@ -50,9 +50,9 @@ class _Silence(tuple[SimpleCompletion, ...]):
 class Completions:
     """Completions for the cells of one shell that ask, as one of IPython's matchers.
 
-    IPython asks its matchers in the order of their priority, and the first that suppresses the
-    others decides. This one decides wherever a line or a body of a command is typed, so that prose
-    is not completed as code.
+    IPython asks its matchers in the order of their priority. The first that suppresses the others
+    decides. This one decides in the line and the body of a command, so that prose is not completed
+    as code.
 
     Args:
         shell: the shell.
@@ -63,7 +63,7 @@ class Completions:
     def __init__(
         self, shell: InteractiveShell, commands: Iterable[Command], kernel: Kernel
     ) -> None:
-        """Add the matcher to the shell's."""
+        """Add the matcher to the shell's matchers."""
         self._shell = shell
         self._commands = {command.name: command for command in commands}
         self._kernel = kernel
@@ -76,16 +76,16 @@ class Completions:
 
     @context_matcher(identifier="chatmagic", priority=_PRIORITY)  # type: ignore[untyped-decorator]
     def match(self, context: CompletionContext) -> SimpleMatcherResult:
-        """Return the completions of a place in a cell that asks; none, elsewhere.
+        """Return the completions at the cursor in a cell that asks; none in any other cell.
 
         Args:
             context: the cell's text and the cursor's place.
         """
         lines = context.full_text.split("\n")[: context.cursor_line + 1]
         lines[-1] = lines[-1][: context.cursor_position]
-        if (found := self._offered(lines)) is None:
+        if (at_cursor := self._offered(lines)) is None:
             return {"completions": []}
-        fragment, offered = found
+        fragment, offered = at_cursor
         return {
             "completions": offered or _Silence(),
             "matched_fragment": fragment if offered else "",
@@ -94,13 +94,13 @@ class Completions:
         }
 
     def _offered(self, lines: list[str]) -> tuple[str, list[SimpleCompletion]] | None:
-        """Return the end of the text that completions take the place of, and the completions.
+        """Return the fragment at the cursor, which completions replace, and the completions.
 
         Args:
-            lines: the cell's, up to the cursor.
+            lines: the cell's lines, up to the cursor.
 
         Returns:
-            ``None`` if no command is typed.
+            Both; ``None`` if no command is typed.
         """
         first, body = first_line(lines) or 0, None
         magic = re.match(_CELL, lines[first])
@@ -127,7 +127,7 @@ class Completions:
         with swallowed(ValueError):
             if options.parse_line(line, self._kernel.settings.trait_values(config=True)).raw:
                 return "", []
-        # Braces that were opened in an earlier line are LaTeX's, or no one's.
+        # Braces that were opened in an earlier line are LaTeX, or text.
         _, opened, expression = (line if body is None else body).rpartition("{{")
         if not opened or "}}" in expression:
             return "", []
@@ -153,12 +153,12 @@ class Completions:
         return self._values([*suggested, option.metavar or ""], word)
 
     def _values(self, offered: Iterable[str], fragment: str) -> list[SimpleCompletion]:
-        """Return the offered values that begin so: words as they are, or all of a kind."""
+        """Return the offered values that begin with the fragment (:meth:`_all`)."""
         texts = (text for word in offered for text in self._all(word, fragment))
         return _starting(fragment, texts)
 
     def _all(self, word: str, fragment: str) -> Iterable[str]:
-        """Return all that a word stands for."""
+        """Return the values of a word in capitals; any other word stands for itself."""
         conversation = self._kernel.session.conversation
         if word == "FILE":
             return _files(fragment)
@@ -194,12 +194,12 @@ class Completions:
 
 
 def _starting(fragment: str, texts: Iterable[str]) -> list[SimpleCompletion]:
-    """Return the texts that start so, as completions."""
+    """Return the texts that start with the fragment, as completions."""
     return [SimpleCompletion(text) for text in texts if text.startswith(fragment)]
 
 
 def _files(fragment: str) -> list[str]:
-    """Return the paths that begin so; a folder's ends in a slash."""
+    """Return the paths that begin with the fragment; the path of a folder ends in a slash."""
     typed = os.path.expanduser(fragment)  # noqa: PTH111 - the fragment stays as it is typed
     return sorted(
         f"{fragment}{path[len(typed) :]}{'/' if Path(path).is_dir() else ''}"

@@ -33,26 +33,26 @@ _ASKS: Final = rf"%(?:{_PROMPTS})\s+\S"
 
 
 def whole_cell(lines: list[str]) -> list[str]:
-    """Turn a cell whose body is a text into its call, before any other transformation of that text.
+    """Turn a cell whose body is a text into a call, before any other transformation of the text.
 
     Args:
-        lines: the cell's, with their line ends.
+        lines: the cell's lines, with their line ends.
     """
     call = chat_cell.whole_cell(lines)
     if call is None:
         return lines
-    # IPython refuses an empty body before a magic sees it; a line end is none.
+    # IPython refuses an empty body before the magic runs, but accepts a line end.
     body = call.body or "\n"
     return [f"get_ipython().run_cell_magic({call.name!r}, {call.line!r}, {body!r})\n"]
 
 
 class AskingLine(TokenTransformBase):
-    """``%chat …`` and ``name = %chat …``, with or without a question mark at the end.
+    """Line ``%chat …`` or ``name = %chat …``, with or without a question mark at the end.
 
-    So is ``%chat_fix …``, with which a cell may ask, too.
+    The line ``%chat_fix …`` is one, too.
     """
 
-    # From the line's begin, and before IPython's own, which take a question for help (5).
+    # Before IPython's own transformers (5), which take a question mark for help.
     priority = 4
 
     def __init__(self, row: int, column: int, *, assigns: bool) -> None:
@@ -77,10 +77,10 @@ class AskingLine(TokenTransformBase):
         return None
 
     def transform(self, lines: list[str]) -> list[str]:
-        """Turn it into a call: of the line magic if it assigns, else of one without a value.
+        """Turn it into a call: of the line magic if it assigns, else of a magic without a value.
 
         Args:
-            lines: the cell's, with their line ends.
+            lines: the cell's lines, with their line ends.
         """
         row, column = self._start
         end = find_end_of_continued_line(lines, row)

@@ -33,7 +33,7 @@ class Kernel(ConfiguredEnvironment):
     """
 
     def __init__(self, shell: InteractiveShell, settings: KernelSettings) -> None:
-        """Choose nothing yet; loads nothing and starts nothing."""
+        """Choose, load and start nothing yet."""
         super().__init__(settings)
         self.shell = shell
         self.shown: tuple[str | None, Reply] | None = None
@@ -41,7 +41,7 @@ class Kernel(ConfiguredEnvironment):
         self.background = Background()
         """The questions that cells have asked in the background."""
         self.threads_read: dict[str, str] = {}
-        """The threads in which cells first ran that own no place, if no page reports an order."""
+        """The thread in which each cell without a slot first ran, if no page reports an order."""
         self._has_person = False
 
     @property
@@ -79,7 +79,7 @@ class Kernel(ConfiguredEnvironment):
         return self.pages.layout(owner)
 
     def order(self, owner: str | None) -> tuple[str, ...] | None:
-        """Return the hashes of the cells in the order of that page; ``None`` for no such page.
+        """Return the hashes of the cells in the order of a page; ``None`` if no page reports it.
 
         Args:
             owner: the hash of a cell on the page; ``None`` takes the page that reported last.
@@ -112,21 +112,21 @@ class Kernel(ConfiguredEnvironment):
 
     def has_person(self) -> bool:
         """Return whether a person has run a cell here."""
-        # A panel's question does not show whether a person is there; the cells before it did.
+        # A question of the panel does not show whether a person is there, but earlier cells did.
         self._has_person |= running(self.shell).audience != "machine"
         return self._has_person
 
     # --- What the commands show and change -----------------------------------------------------
 
     def window(self, last: int | None = None, *, owns: bool = False) -> Window:
-        """Return the window of a question in the running cell, once the page is followed.
+        """Return the window of a question in the running cell, in the page's present order.
 
-        If no page reports an order, a cell that owns no place stands below all turns of the thread
-        in which it first ran, so that its numbers mean the same turns when all cells run again.
+        If no page reports an order, a cell without a slot stands below all turns of the thread in
+        which it first ran. So its numbers mean the same turns when all cells run again.
 
         Args:
             last: largest number of turns, the newest; ``None`` for all.
-            owns: whether the cell will own a place, which is below all if it has none.
+            owns: whether the cell will get a slot, which is below all if it has none yet.
         """
         owner, execution = self.cell()
         self.session.follow_pages(owner)
@@ -139,7 +139,7 @@ class Kernel(ConfiguredEnvironment):
 
     @property
     def pages(self) -> Pages:
-        """The latest reports of the kernel's pages; none without the bridge."""
+        """The latest reports of the kernel's pages; empty without the bridge."""
         bridge = self.page.bridge
         return Pages() if bridge is None else bridge.pages
 
@@ -147,7 +147,7 @@ class Kernel(ConfiguredEnvironment):
         """Report to the pages that a cell shows another output, if a turn carries it.
 
         Args:
-            cell: its hash.
+            cell: hash of the cell.
         """
         session = self.session
         if any(value.cell == cell for turn in session.conversation for value in turn.values):
@@ -157,9 +157,9 @@ class Kernel(ConfiguredEnvironment):
         """Return whether the running cell has shown this reply, or asked quietly on its last line.
 
         Args:
-            value: of the cell's last expression.
+            value: value of the cell's last expression.
         """
-        # In the cell that loads the extension, such a line still has a value.
+        # In the cell that loads the extension, a line that asks still has a value.
         asks = r"(?m)^[ \t]*%?chat(?:_fix)?[ \t][^\n]*\s*\Z"
         shown, reply = self.shown or (None, None)
         return isinstance(value, Reply) and (

@@ -23,7 +23,7 @@ from chatmagic.protocol.auth import Secret
 from chatmagic.session import current
 
 KEPT: Final = "_chatmagic_magics"
-"""The attribute in which a shell keeps the magics, so that loading again changes no setting."""
+"""The attribute in which a shell keeps the magics, so that a second load changes no setting."""
 
 
 @magics_class
@@ -37,14 +37,14 @@ class ChatMagics(KernelSettings, Magics):
         with_body = [each.name for each in commands.COMMANDS if each.has_body]
         self.magics = {"line": functions, "cell": {name: functions[name] for name in with_body}}
         self.replaced: dict[str, dict[str, Callable[..., Any]]] = {}
-        """The magics of others that ours have the names of, by kind and name."""
+        """Magics of other extensions with the same names, by kind and name."""
         self._shell = shell
         self._opened: list[CellNotes | ReplyOnce | Completions] = []
         self.kernel = Kernel(shell, self)
         """The kernel of this shell."""
 
     def known_keys(self) -> tuple[Secret, ...]:
-        """Return the keys that are known here: the environment's until there is a kernel."""
+        """Return the known keys: the kernel's, or before there is a kernel the environment's."""
         return self.kernel.known_keys() if "kernel" in vars(self) else super().known_keys()
 
     def update_config(self, config: Config) -> None:
@@ -55,7 +55,8 @@ class ChatMagics(KernelSettings, Magics):
         """
         super().update_config(config)
         names = set(self._find_my_config(config))
-        # An observer is not called for a value that is set again, but the later setting counts.
+        # An observer is not called for a value that is set again, but the time of the setting
+        # counts.
         self.changed_later |= names & {"cassette", "mode"}
         if names & {"base_url", "model", "extra_headers", "system_role"}:
             self.kernel.belong_here(names)
@@ -156,7 +157,7 @@ def _kept(shell: InteractiveShell) -> ChatMagics:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Leave nothing behind, and give back the magics that were replaced.
+    """Remove the extension from a shell, and restore the magics that it replaced.
 
     Args:
         shell: the shell.

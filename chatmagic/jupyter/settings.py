@@ -1,6 +1,7 @@
 """Settings: the typed traits of ``%config ChatMagics``.
 
-A kernel has those of its cells; a command outside a kernel, those of IPython's configuration files.
+A kernel's settings come from its cells, too; those of a command outside a kernel only from
+IPython's configuration files.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ _CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
     "mode": _one_of(MODES),
     "budget": lambda value: value and value.strip() and Budget.parse(value, "it"),
 }
-"""Refusal, in one line, of a value that the trait's type refuses."""
+"""Checks of the values of traits; each raises an error of one line."""
 
 
 class KernelSettings(Configurable):
@@ -87,7 +88,7 @@ class KernelSettings(Configurable):
     homes: dict[str, str | None]
     """The address of each setting that belongs to one."""
     changed_later: set[str]
-    """Which of the cassette's settings were set after ``%chat_cassette`` ran."""
+    """The names of the cassette's settings that were set after ``%chat_cassette`` ran."""
     chosen_cassette: CassetteOptions | None = None
     """The last choice of ``%chat_cassette``; ``None`` before its first use."""
     notes: CellNotes | None = None
@@ -135,13 +136,13 @@ class KernelSettings(Configurable):
         return value
 
     def __init__(self, *args: Any, **named: Any) -> None:
-        """Set the values of the files; later values are a cell's."""
+        """Set the values of the configuration files; later values come from cells."""
         self.homes, self.changed_later, self.file_url = {}, set(), None
         super().__init__(*args, **named)
         self.file_url = self.base_url
 
     def known_keys(self) -> tuple[Secret, ...]:
-        """Return the keys that no setting and no error may hold: the environment's."""
+        """Return the environment's keys, which no setting and no error may hold."""
         return config.known_keys()
 
     def _load_config(self, cfg: Config, *more: Any, **named: Any) -> None:
@@ -153,21 +154,21 @@ class KernelSettings(Configurable):
             raise TraitError(one_line(words, _SHOWN)) from None
 
 
-# %config and the configuration files set all of them.
+# %config and the configuration files can set all traits.
 for _trait in vars(KernelSettings).values():
     if isinstance(_trait, TraitType):
         _trait.tag(config=True)
 
 
 class FileSettings(KernelSettings):
-    """The settings that hold for each new kernel of this user, before a cell sets another.
+    """The settings of each new kernel of this user, before a cell changes them.
 
     Raises:
         InputError: a file sets a wrong value, or cannot be run.
     """
 
     def __init__(self) -> None:
-        """Read the files as IPython reads them: the user's own counts before the system's."""
+        """Read the files as IPython reads them: the user's own precedes the system's."""
         try:
             super().__init__(config=Config({"FileSettings": _files().get("ChatMagics", {})}))
         except TraitError as error:
@@ -183,14 +184,14 @@ def _files() -> Config:
             "Nothing was sent.",
             hint="IPYTHONDIR names another folder.",
         ) from None
-    # Without a file's settings, such as its budget, nothing is to be sent.
+    # If a file's settings, such as its budget, cannot be read, nothing may be sent.
     reader = Application(raise_config_file_errors=True)
     try:
         reader.load_config_file(
             "ipython_config", path=[str(profile), *ENV_CONFIG_DIRS, *SYSTEM_CONFIG_DIRS]
         )
-    except Exception as error:  # noqa: BLE001 - whatever the user's own code raises
+    except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
         log_swallowed(error)
-        what = f"IPython's configuration file cannot be run: {type(error).__name__}."
-        raise InputError(f"{what} Nothing was sent.", hint=f"It is in {profile}.") from None
+        message = f"IPython's configuration file cannot be run: {type(error).__name__}."
+        raise InputError(f"{message} Nothing was sent.", hint=f"It is in {profile}.") from None
     return reader.config

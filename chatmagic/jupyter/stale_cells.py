@@ -1,4 +1,4 @@
-"""Stale cells: those that a cell has made stale, and the estimated cost of asking them again."""
+"""Stale cells: the cause of each, and the estimated cost of asking them again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chatmagic.text import counted
 
 
 def below(causes: Causes, order: Sequence[str]) -> dict[str, list[str]]:
-    """Return the cells to ask again below each cell that made one of them stale, in order.
+    """Return the cells to ask again, in order, by the cell above that made them stale.
 
     Args:
         causes: causes of the stale turns.
@@ -35,7 +35,7 @@ def quote(session: Session, cells: Collection[str], causes: Causes, where: str =
         session: the session.
         cells: hashes of the cells that are to run again.
         causes: causes of the stale turns.
-        where: their place, after the count.
+        where: words on their place, after the count.
     """
     turns = [turn for turn in session.conversation if turn.owner in cells]
     stale = sum(causes.cause_of(turn.number) is not None for turn in turns)

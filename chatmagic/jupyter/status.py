@@ -33,7 +33,7 @@ CASSETTE_MODES: Final = {
 }
 """The modes of a cassette, and their effects."""
 SHOWN: Final = 200
-"""The most characters of names."""
+"""Largest number of characters of names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class Status:
     kernel: Kernel
 
     def now(self) -> datetime:
-        """Return the time by the service's clock, by which a live gauge counts.
+        """Return the present time by the service's clock, for the gauge.
 
-        It is the ``Date`` of the answer with the latest credits, and the time since its arrival.
+        It is the ``Date`` of the answer with the latest credits, plus the time since its arrival.
         """
         here, state = datetime.now(UTC), self.kernel.session.credit_state
         if state.credits is None or state.received_at is None:
@@ -53,7 +53,7 @@ class Status:
         return state.credits.seen_at + max(here - state.received_at, timedelta())
 
     def standing(self) -> Message:
-        """Return the state in one word, and the rows that hold for a question of the panel."""
+        """Return the state in one word, and the settings of a question of the panel as rows."""
         order = self.kernel.order(None)
         window = self.kernel.session.conversation.window(order=order)
         return {"state": self._state(), "rows": [*map(list, self._rows(window.instructions))]}
@@ -69,23 +69,23 @@ class Status:
         return state if choice is None else f"{state}, {choice.mode}"
 
     def defaults(self) -> dict[str, Any]:
-        """Return the parameters of the panel's questions, which are every cell's defaults."""
+        """Return the parameters of the panel's questions, which are the defaults of cells."""
         settings = self.kernel.settings
         parameters = shared_fields(options.parse_line("", settings.trait_values()), Parameters)
         return {**parameters, "above": None, "fit": settings.fit}  # no cell asks
 
     def streams(self) -> bool:
-        """Return whether pages show a reply while it comes."""
+        """Return whether pages show a reply while it arrives."""
         return bool(self.kernel.settings.stream != "off")
 
     def credits(self) -> tuple[str, str]:
-        """Return the large gauge as HTML and as words, with the requests left, and a replay."""
+        """Return the large gauge as HTML and as words, with notes on requests left and a replay."""
         session, notes = self.kernel.session, []
         state, endpoint = session.credit_state, session.endpoint
         if state.requests is not None:
             now = self.now()
             if state.credits and endpoint and (endpoint.is_emulator or endpoint == CASSETTE):
-                now = state.credits.seen_at  # the outputs of these repeat
+                now = state.credits.seen_at  # so that these outputs repeat
             notes.append(crediting.request_line(state.requests, now))
         if endpoint == CASSETTE:
             notes.append("Replayed from a cassette: figures as recorded, nothing was sent.")
@@ -111,14 +111,14 @@ class Status:
         return transcript.page(table, gauge.large(session.credits, session.took), name="Status")
 
     def service(self) -> str:
-        """Return the ledger's name of the service that is asked now."""
+        """Return the name of the present service in the ledger."""
         try:
             return service_of(self.kernel.endpoint())
         except ChatError:
             return EMULATOR
 
     def _rows(self, instructions: Value | None) -> list[tuple[str, str]]:
-        """Return the settings that hold for a question, as rows of a name and words."""
+        """Return the settings of a question, as rows of a name and words."""
         kernel, rows = self.kernel, []
         if (cassette := cassette_words(kernel)) is not None:
             rows.append(("Cassette", cassette))
@@ -220,7 +220,7 @@ def _redacted(names: str, kernel: Kernel) -> str:
 
 
 def _shown(instructions: Value) -> str:
-    """Return instructions in a line: how long they are, and how they begin."""
+    """Return instructions in a line: their length and their beginning."""
     file = text.one_line(instructions.expression)
     size = f"{text.counted(instructions.size, 'character')}{f' from {file}' if file else ''}"
     return f"{size}: “{text.one_line(instructions.text or '')}”"

@@ -24,7 +24,7 @@ from chatmagic.session.session import Preview
 from chatmagic.text import PROSE, UNTYPESET, columns, counted, one_line, to_terminal, visible
 
 Shown = tuple[str, str]
-"""Something as safe HTML and as text."""
+"""A part of an output as safe HTML and as text."""
 Row = Sequence[str | Shown]
 """The cells of a table's row: untrusted text, or safe HTML with its text."""
 EXCERPT = 60
@@ -50,8 +50,8 @@ def marks(
 
     Args:
         conversation: the conversation.
-        notebooks: which notebook a cell stands in, in words, by the cell's hash.
-        hidden: numbers of the turns that are hidden where that is said; ``None`` is below all.
+        notebooks: the notebook of a cell, in words, by the cell's hash.
+        hidden: numbers of the hidden turns; ``None`` takes those below all turns.
     """
     hidden = conversation.hidden if hidden is None else hidden
     causes, replies = conversation.causes(), conversation.replies
@@ -83,10 +83,10 @@ def listing(
 
     Args:
         conversation: the conversation.
-        order: which order is in force, in words.
-        notebooks: as :func:`marks` has them.
+        order: the present order, in words.
+        notebooks: as for :func:`marks`.
         here: the window of a question; ``None`` to leave it out.
-        listed: number of the first turn that is listed, and of the last; ``None`` is the newest.
+        listed: numbers of the first and the last listed turn; ``None`` lists the newest.
     """
     count = len(conversation)
     first, last = listed or (max(1, count - MOST_LISTED + 1), count)
@@ -98,7 +98,7 @@ def listing(
 
 
 def _more(first: int, last: int, count: int) -> str:
-    """Return in words which turns are listed, and the command that lists those before them."""
+    """Return words on the range of listed turns, and the command for those before them."""
     if (first, last) == (1, count):
         return ""
     before = f"{max(1, first - MOST_LISTED)}-{first - 1}"
@@ -107,7 +107,7 @@ def _more(first: int, last: int, count: int) -> str:
 
 
 def _carried(here: Window, count: int) -> str:
-    """Return in words the number of turns that a question would carry, if not all."""
+    """Return words on the number of turns that a question would carry, if not all."""
     if len(here.turns) == count:
         return ""
     return f" A question in this cell would carry {len(here.turns) or 'none'} of them."
@@ -116,12 +116,12 @@ def _carried(here: Window, count: int) -> str:
 def matches(
     conversation: Conversation, words: str, notebooks: Mapping[str, str] | None = None
 ) -> Shown:
-    """Return a table of the turns that hold some words, as HTML and as text.
+    """Return a table of the turns that contain some words, as HTML and as text.
 
     Args:
         conversation: the conversation.
-        words: looked for in prompts as typed and in replies, as one text, in upper or lower case.
-        notebooks: as :func:`marks` has them.
+        words: text to find in typed prompts and in replies, in upper or lower case.
+        notebooks: as for :func:`marks`.
     """
     pattern = re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
     matching = [
@@ -159,7 +159,7 @@ def tabulated(head: Sequence[str], rows: Sequence[Row], name: str, end: str) -> 
 
     Args:
         head: the names of its columns.
-        rows: the cells: a number first, notes last.
+        rows: the cells of each row: a number first, notes last.
         name: its subject, for a screen reader.
         end: the line.
     """
@@ -175,7 +175,7 @@ def grid(head: Sequence[str], rows: Sequence[Row], name: str) -> str:
     """Return a table as HTML; the first cell of a row is its head.
 
     Args:
-        head: the names of its columns; empty for names with their words.
+        head: the names of its columns; empty for rows of a name and its words.
         rows: the cells.
         name: its subject, for a screen reader.
     """
@@ -192,7 +192,7 @@ def grid(head: Sequence[str], rows: Sequence[Row], name: str) -> str:
 
 
 def page(*parts: str | Shown, name: str = "Conversation") -> Shown:
-    """Return lines and other things below one another, as HTML and as text.
+    """Return lines and other parts, one below the other, as HTML and as text.
 
     Args:
         parts: the lines, as untrusted text, and the others as safe HTML and as text.
@@ -239,8 +239,8 @@ def whole(
 
     Args:
         conversation: the conversation of the turns.
-        turns: those to show.
-        notebooks: which notebook a cell stands in, in words, by the cell's hash.
+        turns: the turns to show.
+        notebooks: the notebook of a cell, in words, by the cell's hash.
     """
     if not turns:
         return listing(conversation)
@@ -312,11 +312,12 @@ NEEDS_A_PAGE: Final = PANEL_ABSENT["text/plain"]
 def saved(conversation: Conversation) -> Shown:
     """Return the saved form of the panel's conversation, as HTML and as text.
 
-    The panel's own turns are shown in full. Turns of cells, which have outputs of their own, get a
-    line each. A long conversation is limited to the newest, with the number of the others.
+    The panel's own turns are shown in full. Turns of cells have outputs of their own, and get a
+    line each. Of a long conversation only the newest turns are shown, with the number of the
+    others.
 
     Args:
-        conversation: the kernel's.
+        conversation: the kernel's conversation.
     """
     windows = conversation.windows
     parts = [_turn(*each) for each in windows[-MOST_LISTED:]]
@@ -328,7 +329,7 @@ def saved(conversation: Conversation) -> Shown:
 
 
 def _turn(turn: Turn, window: Window) -> str | Shown:
-    # Not the number of the cell, which is another one at each run.
+    # Without the number of the cell, which differs in each run.
     asked = f"{window.index + 1}. You, in {_PLACES[turn.entry]}"
     asked += "" if window.thread == MAIN else f", in the thread {window.thread}"
     if turn.entry != "panel":
@@ -460,12 +461,12 @@ def redone(change: Change | None) -> str:
 
 
 def _changed(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
-    what = f"{did} {CHANGES[change.kind]}"
+    words = f"{did} {CHANGES[change.kind]}"
     if change.kind in {"reset", "deletion", "set aside", "load"}:
         count = len(change.came or change.went)
         others = [f"{kind.removesuffix('s')}s" for kind in change.steered]
         parts = [counted(count, "turn")] if count or not others else []
-        return f"{what} ({' and '.join([*parts, *others])})."
+        return f"{words} ({' and '.join([*parts, *others])})."
     if change.kind in STEERING:
-        return f"{what}."
-    return f"{what} {', '.join(f'“{one_line(turn.as_typed)}”' for turn in turns[-1:])}."
+        return f"{words}."
+    return f"{words} {', '.join(f'“{one_line(turn.as_typed)}”' for turn in turns[-1:])}."

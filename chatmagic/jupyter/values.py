@@ -1,4 +1,4 @@
-"""Descriptions of the namespace's objects, as ``{{ expression }}`` puts them into a prompt.
+"""Descriptions of objects in the namespace, for ``{{ expression }}`` in a prompt.
 
 The kind of an object determines its description: a table of pandas, an array of numpy, a figure of
 matplotlib, a function or class, or anything else as IPython shows it. No library is imported for
@@ -26,12 +26,12 @@ from chatmagic.models import Reply
 from chatmagic.text import counted, one_line, without_memory_addresses
 
 LIMIT: Final = 4_000
-"""The most characters of a description, with its line on the omitted part."""
+"""Largest number of characters of a description, with its line on the omitted part."""
 _AS_IT_IS: Final = (str, Number, Reply, type(None))
 _SIZED: Final = (list, tuple, set, frozenset, dict)
 _NAME: Final = 40
 _CUT_WORD: Final = re.compile(r"(?<![\w.+=-])([\w.+=-]{12})[\w.+=-]{1,200}\Z")
-"""A word that a cut goes through: of a password, most of it would be one that no check knows."""
+"""A word that was cut. Most of it is left out, as no check would find the rest of a password."""
 
 
 class Descriptions:
@@ -42,7 +42,7 @@ class Descriptions:
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
-        """Begin with none."""
+        """Start without texts."""
         self._shell = shell
         self._words: list[str] = []
 
@@ -50,31 +50,32 @@ class Descriptions:
         """Evaluate an expression, and return the text that stands for its value.
 
         Args:
-            expression: as typed between the braces.
+            expression: the text between the braces, as typed.
 
         Raises:
             Exception: any exception of the user's own code.
         """
         names = self._shell.user_ns
-        value = eval(expression, self._shell.user_global_ns, names)  # noqa: S307 - the user's own words
-        text, what = describe(value, names)
-        if what:
+        value = eval(expression, self._shell.user_global_ns, names)  # noqa: S307 - the user's own code
+        text, subject = describe(value, names)
+        if subject:
             size = counted(len(text), "character")
-            self._words.append(f"{one_line(expression, _NAME)}: {what}, sent as {size}")
+            self._words.append(f"{one_line(expression, _NAME)}: {subject}, sent as {size}")
         return text
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A line on the described values; none where all were texts and numbers."""
+        """A line on the described values; none if all are texts and numbers."""
         return ("; ".join(dict.fromkeys(self._words)),) if self._words else ()
 
 
 def describe(value: object, names: Mapping[str, Any]) -> tuple[str, str]:
     """Return the text that stands for an object in a prompt, and its subject, such as ``80 rows``.
 
-    A text goes in as it is, a number as ``str()``, both without a subject. Any other description is
+    A text stays as it is, and a number is its ``str()``, both without a subject. Any other
+    description is
     at most :data:`LIMIT` long. If an object's own methods fail, the next way to describe it is
-    taken.
+    tried.
 
     Args:
         value: any object; nothing is written to it.
@@ -95,7 +96,7 @@ def describe(value: object, names: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def bounded(text: str) -> str:
-    """Return a text, cut at :data:`LIMIT`, with a last line that says so.
+    """Return a text, cut at :data:`LIMIT` with a last line on the cut.
 
     Args:
         text: the text.
@@ -157,7 +158,7 @@ def _summary(value: Any) -> list[str]:
     """Return minimum, maximum and mean of an array of numbers, and the number of missing values.
 
     Args:
-        value: an array of any type; of times there is no mean.
+        value: an array of any type; times have no mean.
     """
     numpy: Any = sys.modules["numpy"]
     if not value.size or value.dtype.kind not in "biufmM":
@@ -176,9 +177,9 @@ def _summary(value: Any) -> list[str]:
 _MOST_COLUMNS: Final = 40
 _CELL: Final = 60
 _SAMPLES: Final = ((20, 40), (20, 20), (10, 10), (6, 6), (4, 4))
-"""Numbers of shown rows and columns; the largest pair that fits."""
+"""Numbers of shown rows and columns; the largest pair that fits is taken."""
 _CUT_CELL: Final = re.compile(r"(?<![\w.+=-])([\w.+=-]{12})[\w.+=-]*\.\.\.")
-"""A word that pandas has cut, of which the beginning is left, as of :data:`_CUT_WORD`."""
+"""A word that pandas has cut, whose beginning is kept, as for :data:`_CUT_WORD`."""
 
 
 def _table(value: Any) -> tuple[str, str] | None:
@@ -203,7 +204,7 @@ def _table(value: Any) -> tuple[str, str] | None:
 
 NO_PICTURE: Final = "[no picture is sent: this describes the figure]"
 _POINTS: Final = 12
-"""Largest number of points for which a mark lists all of them."""
+"""Largest number of points of a mark that are all listed."""
 
 
 def _figure(value: Any) -> tuple[str, str] | None:
@@ -214,11 +215,11 @@ def _figure(value: Any) -> tuple[str, str] | None:
         axes, title = [value], ""
     else:
         return None
-    what = f"figure with {counted(len(axes), 'plot')}"
-    lines = [f"matplotlib {what}{f': {one_line(title)}' if title else ''}", NO_PICTURE]
+    subject = f"figure with {counted(len(axes), 'plot')}"
+    lines = [f"matplotlib {subject}{f': {one_line(title)}' if title else ''}", NO_PICTURE]
     for number, each in enumerate(axes, 1):
         lines += ["", f"Plot {number} of {len(axes)}", *_plot(each)]
-    return "\n".join(lines), what
+    return "\n".join(lines), subject
 
 
 def _plot(axes: Any) -> list[str]:
@@ -263,7 +264,7 @@ def _bar_names(axes: Any, bars: Any) -> list[Any]:
         return [f"{sys.modules['matplotlib.dates'].num2date(side)}" for side in sides]
     if is_a(formatter, "matplotlib.ticker", "ScalarFormatter"):
         return sides
-    # Bars that stand side by side are beside the place that has the label.
+    # Bars that stand side by side have their label between them.
     return [formatter(side) or formatter(round(side)) or f"{side}" for side in sides]
 
 
@@ -302,7 +303,7 @@ def _source(value: Any, names: Mapping[str, Any]) -> str | None:
 def _class_of_a_cell(value: type, names: Mapping[str, Any]) -> str | None:
     """Return the source of a class from the latest cell that defines one of its name.
 
-    A class that the namespace has no more was defined by an earlier cell, which is not known.
+    It is ``None`` for a class that is no longer in the namespace, as its cell is not known.
     """
     name = value.__qualname__
     if names.get(name) is not value:

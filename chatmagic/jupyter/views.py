@@ -1,9 +1,9 @@
 """Views of one reply: live in a page, once for a machine, printed in a terminal.
 
 A view receives the events of one ask from :meth:`chatmagic.session.session.Session.run`: its
-beginning, each fragment, and its end. The last state of a view holds facts of the reply's own
-response and nothing of this kernel, clock or machine, so that a notebook that runs again shows
-the same, letter for letter.
+beginning, each fragment, and its end. The last state of a view holds only facts of the reply's own
+response, and none of this kernel, clock or machine. So a notebook that runs again shows the same
+text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOTE_STYLE: Final = f"{QUIET} margin: 0 0 0.4em;"
 
 
 class Place:
-    """Place in the output of the running cell, where each thing shown replaces the one before.
+    """Place in the output of the running cell, where each output replaces the one before.
 
     It can be changed after the cell has ended, and from any thread.
     """
@@ -44,11 +44,11 @@ class Place:
         return self._handle is None
 
     def show(self, data: dict[str, Any], metadata: dict[str, Any]) -> None:
-        """Show an output of ours.
+        """Show an output of chatmagic.
 
         Args:
-            data: by type.
-            metadata: with its record, if it has one.
+            data: the data, by type.
+            metadata: the metadata, with a record if it has one.
         """
         before = self._handle
         self._handle = before or DisplayHandle()
@@ -56,7 +56,7 @@ class Place:
         self._context.copy().run(put, data, metadata=metadata, raw=True)
 
     def note(self, html: str, text: str) -> None:
-        """Show something of ours that is no reply.
+        """Show a message of chatmagic that is no reply.
 
         Args:
             html: safe HTML.
@@ -83,8 +83,8 @@ class Live(View):
     Args:
         ask: the ask of the reply.
         drawing: the kernel's drawing loop.
-        alone: whether the running cell holds nothing but this ask; then a failed ask can
-            take its waiting mark away.
+        alone: whether the running cell holds nothing but this ask, so that a failed ask can remove
+            its waiting mark.
     """
 
     def __init__(self, ask: Ask, drawing: DrawingLoop, *, alone: bool) -> None:
@@ -95,10 +95,10 @@ class Live(View):
         self._notes = ""
         self._place = Place()
         self.release: Callable[[], object] | None = None
-        """Lets the cell end, of a question in the background; ``None`` of any other."""
+        """Lets the cell of a question in the background end; ``None`` for any other question."""
 
     def waiting(self, holder: str) -> None:
-        """Show which ask this one waits for.
+        """Show that this ask waits for another one.
 
         Args:
             holder: name of the cell or panel whose ask it waits for.
@@ -122,10 +122,10 @@ class Live(View):
             self.release()
 
     def explain(self, error: BaseException) -> None:
-        """Show why there is no reply, if the cell itself has ended and cannot fail.
+        """Show the error in place of a reply, if the cell has ended and cannot fail itself.
 
         Args:
-            error: the reason.
+            error: the error.
         """
         words = " ".join(filter(None, failure(error)))
         self._show(f"<p>{escape(words)}</p>", words)
@@ -141,7 +141,7 @@ class Live(View):
         self._place.show(*output.of_turn(outcome.reply, outcome.record))
 
     def failed(self) -> None:
-        """Take the waiting mark away."""
+        """Remove the waiting mark."""
         self._drawing.leave(self._hear)
         if self._alone and not self._place.is_empty:
             clear_output(wait=True)
@@ -182,7 +182,7 @@ class Printed(TextView):
         self._printed = ""
 
     def waiting(self, holder: str) -> None:
-        """Show which ask this one waits for.
+        """Print that this ask waits for another one.
 
         Args:
             holder: name of the cell or panel whose ask it waits for.
@@ -212,7 +212,7 @@ class Printed(TextView):
             self.take(text)
 
     def failed(self) -> None:
-        """Take the waiting mark away, if it is still there."""
+        """Remove the waiting mark, if it is still there."""
         self._unmark()
 
     def _unmark(self) -> None:
@@ -280,7 +280,7 @@ class ReplyOnce:
 
 
 def sentence(words: str) -> tuple[str, str]:
-    """Return a sentence of ours as HTML and as text.
+    """Return a sentence of chatmagic as HTML and as text.
 
     Args:
         words: the sentence.
@@ -289,7 +289,7 @@ def sentence(words: str) -> tuple[str, str]:
 
 
 def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> None:
-    """Show something of ours that is no reply.
+    """Show a message of chatmagic that is no reply.
 
     Args:
         html: safe HTML.
@@ -311,11 +311,11 @@ def show_change(words: str, record: dict[str, Any]) -> None:
 
 
 def show(data: dict[str, Any], metadata: dict[str, Any]) -> None:
-    """Show an output of ours.
+    """Show an output of chatmagic.
 
     Args:
-        data: by type.
-        metadata: with its record, if it has one.
+        data: the data, by type.
+        metadata: the metadata, with a record if it has one.
     """
     display(data, metadata=metadata, raw=True)
 

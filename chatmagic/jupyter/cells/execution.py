@@ -1,4 +1,4 @@
-"""The running cell, as its front end's execute request and its host describe it.
+"""The running cell, by its front end's execute request and its host.
 
 The facts of each host are from its source or its documentation; ``notebooks/reference/hosts.md``
 has the same table with the sources.
@@ -22,8 +22,9 @@ Audience = Literal["machine", "page", "text"]
 NAMES_OF_A_CELL: Final = (("cellId",), ("colab", "cell_id"), ("commandId",))
 """Places of the cell's name in an execute request's metadata.
 
-They are those of Jupyter's front ends and VS Code, of Colab (also with a kernel on the user's own
-machine), and of Databricks. Each of these updates a display in the running cell.
+The first is from Jupyter's front ends and VS Code, the second from Colab (also with a kernel on the
+user's own machine), and the third from Databricks. Each of these updates a display in the running
+cell.
 """
 
 
@@ -57,7 +58,7 @@ HOSTS: Final = (
     Host("Kaggle", "KAGGLE_KERNEL_RUN_TYPE"),
     Host("VS Code", "VSCODE_PID", updates_ended=True, names_cells=True),
 )
-"""The hosts, the more special one first."""
+"""The hosts; the first one that fits counts."""
 _FIRST: Final = "chatmagic_notebook"
 """The key of the kernel's first notebook in the extensions' store of IPython's shell."""
 
@@ -67,8 +68,8 @@ class Execution:
     """One execution of a cell.
 
     Args:
-        cell: hash of the cell's identity, in another notebook than the kernel's first one of the
-            notebook's, too; ``None`` if the front end does not send it.
+        cell: hash of the cell's identity; ``None`` if the front end does not send it. In any
+            notebook but the kernel's first, the hash includes the notebook's identity.
         id: identity of this execution; each run of a cell has its own.
         audience: ``machine`` (no person: one display, at the end), ``page`` (a person whose
             page shows and saves displays) or ``text`` (a person who sees printed text only).
@@ -76,8 +77,8 @@ class Execution:
         piped: whether a terminal's output goes into a pipe or a file, where printed text cannot be
             overwritten.
         tags: the cell's tags, if the front end sends them.
-        name: the cell's identity, unhashed, as its page has it, after its notebook's if known;
-            empty if it is unknown.
+        name: the cell's identity as its page has it, after its notebook's if that is known; empty
+            if unknown.
         may_end: whether the page is known to update the cell's display after the cell has ended.
         has_labextensions: whether the page is a Jupyter server's own, with its labextensions.
     """
@@ -133,7 +134,8 @@ def running(shell: InteractiveShell) -> Execution:
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
         name=f"{notebook} {cell}" if notebook and cell else cell or "",
         may_end=bool(page_cell) and (host is None or host.updates_ended),
-        # VS Code's is the address of a document; a Jupyter server in its terminal has its variable.
+        # In VS Code the identity is the address of a document. Its variable does not decide, as a
+        # Jupyter server in its terminal has it, too.
         has_labextensions=bool(page_cell) and not str(page_cell).startswith("vscode-"),
     )
 
@@ -148,7 +150,7 @@ def first_notebook(shell: InteractiveShell) -> str | None:
 
 
 def _other(shell: InteractiveShell, notebook: str) -> str:
-    """Return the notebook that runs a cell, if it is not the first one of its kernel."""
+    """Return a cell's notebook if it is not the first one of its kernel; else an empty text."""
     is_first = not notebook or shell.meta.setdefault(_FIRST, notebook) == notebook
     return "" if is_first else notebook
 

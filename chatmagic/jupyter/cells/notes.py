@@ -61,7 +61,7 @@ class CellRun:
         source: its source.
         names: its labels and tags.
         output: its output, as text.
-        lost: the number of further characters in its output, which are not sent.
+        lost: number of further characters of its output, which are not sent.
         trace: the error that it raised, as text; empty for none.
         execution: identity of this run; ``None`` is unknown.
     """
@@ -79,7 +79,7 @@ class CellRun:
 
     @property
     def without_output(self) -> CellRun:
-        """The run, to be sent along without its output."""
+        """The same run without its output, to be sent along."""
         lost = self.lost + len(self.output)
         return replace(self, is_lasting=False, output="", lost=lost)
 
@@ -177,7 +177,7 @@ class CellNames:
     """
 
     def __init__(self, shell: InteractiveShell, result: ExecutionResult) -> None:
-        """Name the file of the cell as its kernel does."""
+        """Find the name that the kernel gives the cell's file."""
         self._compile: Any = shell.compile
         info: Any = result.info
         # IPython 8 does not keep the source that it ran; ipykernel names a file by the typed one.
@@ -197,7 +197,7 @@ class CellNames:
         return "this cell" if file == self._own else "another cell"
 
     def put_in(self, text: str) -> str:
-        """Return a text with cells' names in place of their files' names, as in warnings.
+        """Return a text, such as a warning, with cells' names in place of their files' names.
 
         Args:
             text: a cell's output.
@@ -208,7 +208,7 @@ class CellNames:
 
 
 MOST_CELLS: Final = 1_000
-"""The most cells that are kept; without cells' names, each execution counts as a cell."""
+"""Largest number of kept cells; without cells' names, each execution counts as a cell."""
 
 A_CELL: Final = "a cell of the notebook"
 """Name of a cell that has not run in this kernel."""
@@ -223,9 +223,9 @@ class CellNotes(Mapping[str, str]):
     """
 
     def __init__(self, shell: InteractiveShell, has_run_again: Callable[[str], object]) -> None:
-        """Begin with the running cell."""
+        """Start with the running cell."""
         self.error: Value | None = None
-        """The last error of a cell of the user's, to be sent along; ``None`` for none."""
+        """The last error of one of the user's cells, to be sent along; ``None`` for none."""
         self.runs: dict[str, CellRun] = {}
         """The last run of each cell, in the order of their first runs."""
         self._shell = shell
@@ -268,8 +268,8 @@ class CellNotes(Mapping[str, str]):
         """Raise the interrupt that arrived while the notes of this cell began.
 
         Raises:
-            KeyboardInterrupt: the interrupt; IPython itself swallows one in a hook, and the cell
-                runs on.
+            KeyboardInterrupt: the interrupt, which IPython swallows in a hook, so that the cell
+                goes on.
         """
         if self._is_interrupted:
             self._is_interrupted = False
@@ -284,7 +284,7 @@ class CellNotes(Mapping[str, str]):
                     return
                 execution = running(self._shell)
                 if self._source is not None and execution.id == self._execution:
-                    return  # a cell that runs another cell has the outputs of that cell
+                    return  # this cell runs inside another one, which gets its outputs
                 self._execution, self._source = execution.id, str(info.raw_cell)
                 self._output = None if is_ours(self._source) else KeptOutput(self._shell)
         except KeyboardInterrupt:
@@ -305,7 +305,7 @@ class CellNotes(Mapping[str, str]):
         with swallowed():
             source = str(result.info.raw_cell)
             if self._source not in {None, source}:
-                return  # the result of a cell that another cell has run
+                return  # this cell ran inside another one
             kept, self._output, self._source = self._output, None, None
             names = CellNames(self._shell, result)
             trace = "" if is_ours(source) else self._note_error(result, source, names)
@@ -314,7 +314,7 @@ class CellNotes(Mapping[str, str]):
                 self._keep(self._run_of(source, result.execution_count, output, trace))
 
     def _run_of(self, source: str, number: int | None, output: str, trace: str) -> CellRun:
-        """Return the run of the cell that has just run; of one of ours nothing but its place."""
+        """Return the run of the cell that has just run; for a cell of commands, only its place."""
         execution = running(self._shell)
         labels = [match[2] for match in map(_LABEL.match, source.splitlines()) if match]
         names = (*labels, *execution.tags)
@@ -336,7 +336,7 @@ class CellNotes(Mapping[str, str]):
             self._has_run_again(run.key)
 
     def _note_error(self, result: ExecutionResult, source: str, names: CellNames) -> str:
-        """Note the error of a cell of the user's, and return it as text; empty for none."""
+        """Note the error of one of the user's cells, and return it as text; empty for none."""
         error = result.error_before_exec or result.error_in_exec
         if error is None or isinstance(error, NO_ERRORS) or is_of_a_magic(error):
             return ""
@@ -363,7 +363,7 @@ def is_of_a_magic(error: object) -> bool:
 FIRST, LAST = 10, 20
 """Number of frames of a long traceback that are kept at its beginning and at its end."""
 _MOST_ERRORS: Final = 10
-"""Number of errors of a chain, or of nested groups, that are kept."""
+"""Largest number of errors of a chain, or of nested groups, that are kept."""
 _CAUSE: Final = "The error above was the direct cause of the following one:"
 _CONTEXT: Final = "While the error above was handled, the following one was raised:"
 
@@ -371,7 +371,7 @@ _CONTEXT: Final = "While the error above was handled, the following one was rais
 def traceback_text(
     error: BaseException, cell_of: Callable[[str], str | None], seen: AbstractSet[int] = frozenset()
 ) -> str:
-    """Return an error with its traceback, below its causes and above the errors of its group.
+    """Return an error with its traceback, after its causes and before the errors of its group.
 
     Args:
         error: the error.
@@ -398,7 +398,7 @@ def _calls(error: BaseException, cell_of: Callable[[str], str | None]) -> list[s
     walked = traceback.walk_tb(error.__traceback__)
     frames = [(f.f_code.co_filename, number, f.f_code.co_name) for f, number in walked]
     first = next((n for n, frame in enumerate(frames) if cell_of(frame[0])), None)
-    # An error that was caught in a library has no frame of a cell.
+    # An error that a library caught has no frame of a cell.
     if first is None and isinstance(error, SyntaxError):
         return []
     calls = []
@@ -421,7 +421,7 @@ def _message(error: BaseException, cell_of: Callable[[str], str | None]) -> list
     if isinstance(error, SyntaxError):
         lines, words = _place(error, cell_of), error.msg
     else:
-        with swallowed():  # a class of the user's may fail to make it
+        with swallowed():  # the user's own class may fail to make it
             words = str(error)
     lines.append(f"{name}: {words}" if words else name)
     return [*lines, *map(str, getattr(error, "__notes__", ()))]
@@ -432,8 +432,8 @@ def _place(error: SyntaxError, cell_of: Callable[[str], str | None]) -> list[str
     file, number = error.filename, error.lineno
     if file is None:
         return []
-    where = file, number, error.offset, error.text or linecache.getline(file, number or 0)
-    shown = "".join(traceback.format_exception_only(SyntaxError("", where))).splitlines()
+    details = file, number, error.offset, error.text or linecache.getline(file, number or 0)
+    shown = "".join(traceback.format_exception_only(SyntaxError("", details))).splitlines()
     return [f"  {cell_of(file) or _file(file)}, line {number}", *shown[1:-1]]
 
 

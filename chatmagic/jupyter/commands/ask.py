@@ -1,4 +1,4 @@
-"""``%%chat``, ``%chat`` and ``%chat_fix``: a line and a body become a question, which is sent."""
+"""``%%chat``, ``%chat`` and ``%chat_fix``: questions made of a line and a body, and sent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NOT_PUT_IN: Final = (
 )
 """Pattern of a variable in another template language; a second dollar makes a formula."""
 ABOVE_LIMIT: Final = 50_000
-"""The most characters of the cells that ``--above new`` or ``all`` sends, unless set."""
+"""Default of the setting ``above_limit``, in characters."""
 _SINCE: Final = "since chatmagic was loaded. Nothing was sent."
 
 
@@ -94,7 +94,7 @@ def _typed(kernel: Kernel, given: Arguments) -> tuple[ParsedLine, str]:
 
 
 def _asked(kernel: Kernel, given: Arguments, parsed: ParsedLine, text: str) -> Reply | None:
-    """Ask, and return the reply to a question on a line; ``None`` of a cell or a dry run."""
+    """Ask, and return the reply to a question on a line; ``None`` for a cell or a dry run."""
     options.refuse_thread_and_ask(cell_source(kernel.shell))
     execution = running(kernel.shell)
     # A value of this prompt may be the reply to a question in the background, in any thread.
@@ -120,15 +120,15 @@ def settle(
     shown: bool = True,
     waits: bool = True,
 ) -> None:
-    """Wait for the questions in the background, and report their failure once.
+    """Wait for the questions in the background, and report a failure once.
 
     Args:
         kernel: the kernel.
         execution: the execution of the cell that waits.
-        threads: names of the conversation's threads that count; ``None`` for all.
+        threads: names of the conversation's threads to wait for; ``None`` for all.
         shown: whether the cell shows that it waits.
-        waits: whether to wait for the questions under way; otherwise they only come before this
-            cell's question.
+        waits: whether to wait for the questions under way; otherwise this cell's question is queued
+            after them.
 
     Raises:
         ChatError: a question in the background failed.
@@ -215,7 +215,7 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
 
 
 def cell_facts(kernel: Kernel, execution: Execution) -> dict[str, Any]:
-    """Return the facts of a question that its cell and the settings give.
+    """Return the facts of a question that come from its cell and the settings.
 
     Args:
         kernel: the kernel.
@@ -251,27 +251,27 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
     """Return the view of the reply (the manual's table under "How a reply is shown")."""
     if not ask.shown:
         return View()
-    how, is_in_text = kernel.settings.stream, execution.audience == "text"
+    stream, is_in_text = kernel.settings.stream, execution.audience == "text"
     if _is_updated(kernel, execution):
         plan = chat_cell.plan_of(cell_source(kernel.shell))
         alone = len(plan.commands) == 1 and not plan.code
         return views.Live(ask, kernel.page.drawing, alone=alone)
-    if how == "text" or is_in_text:
-        once, in_page = how == "off", execution.audience == "page"
+    if stream == "text" or is_in_text:
+        once, in_page = stream == "off", execution.audience == "page"
         return views.Printed(in_page=in_page, piped=execution.piped, once=once)
     return views.Once()
 
 
 def _is_updated(kernel: Kernel, execution: Execution) -> bool:
-    """Return whether a reply is shown by updates of a display while it comes."""
-    how = kernel.settings.stream
-    return how == "updates" or (how == "auto" and execution.is_live)
+    """Return whether a reply is shown by updates of a display while it arrives."""
+    stream = kernel.settings.stream
+    return stream == "updates" or (stream == "auto" and execution.is_live)
 
 
 def _in_front(
     kernel: Kernel, parsed: ParsedLine, execution: Execution
 ) -> tuple[tuple[Value, ...], tuple[str, ...]]:
-    """Return the values in front of a question, and a line on the parts left out of them.
+    """Return the values in front of a question, and a line on the parts that were left out.
 
     Args:
         kernel: the kernel.
@@ -292,7 +292,7 @@ def _in_front(
     named = {run.key: f"{n} above" for n, run in enumerate(reversed(nearest), 1)}
     if parsed.tag is not None:
         named |= _tagged(above, below, parsed.tag)
-    # Those above go along as they were cut.
+    # The cells above go along in their shortened form.
     runs = {run.key: run for run in (*above, *below, *nearest) if run.key in named}
     cells = [
         Value.of_text(named[key], run.text, "cell", key if run.is_lasting else None)
@@ -322,7 +322,7 @@ def _around(kernel: Kernel, owner: str | None) -> tuple[list[CellRun], list[Cell
 def _nearest(
     kernel: Kernel, parsed: ParsedLine, execution: Execution, above: list[CellRun]
 ) -> tuple[list[CellRun], tuple[str, ...]]:
-    """Return the cells above to be sent along, and a line on the parts left out of them."""
+    """Return the cells above to be sent along, and a line on the parts that were left out."""
     if parsed.above == "new":
         order = kernel.order(execution.cell)
         window = kernel.session.conversation.window(
@@ -345,11 +345,11 @@ def _nearest(
 
 
 def _within(runs: list[CellRun], limit: int) -> tuple[list[CellRun], tuple[str, ...]]:
-    """Return cells without the oldest outputs that make them too long, and a line on these.
+    """Return cells without the oldest outputs, if they are too long, and a line on these.
 
     Args:
         runs: the cells, oldest first; if their sources are too long, the oldest are left out.
-        limit: the most characters of their texts.
+        limit: largest number of characters of their texts.
     """
     kept, outputs = list(runs), 0
     for at, run in enumerate(runs):
@@ -366,7 +366,7 @@ def _within(runs: list[CellRun], limit: int) -> tuple[list[CellRun], tuple[str, 
 
 
 def _tagged(above: list[CellRun], below: list[CellRun], name: str) -> dict[str, str]:
-    """Return a label or tag by the keys of its cells: those above, or else those below."""
+    """Return a label or tag by the keys of its cells: the cells above, or else the cells below."""
     for runs in (above, below):
         if named := {run.key: name for run in runs if not run.is_ours and name in run.names}:
             return named

@@ -1,7 +1,7 @@
 """``%chat_code``: the code of a reply as cells of the notebook, or shown to copy.
 
-The page makes the cells (:mod:`chatmagic.jupyter.page.bridge`). Only the page knows which cells are
-waiting to run, and which of the cells made before were edited or run since.
+The page makes the cells (:mod:`chatmagic.jupyter.page.bridge`). Only the page knows the cells that
+wait to run, and the earlier cells that were edited or run since.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Kind = Literal["code", "markdown"]
 PYTHON: Final = frozenset(["", "py", "py3", "pycon", "python", "python3", "ipython", "ipython3"])
 """Languages whose blocks become code cells; blocks in others would only fail when they run."""
 MOST: Final = 200
-"""The most cells that are made of a reply: a page with thousands of cells stands still."""
+"""Largest number of cells that are made of a reply; thousands of cells block a page."""
 NO_CELLS: Final = "No cells were made: "
 WITHOUT_PAGE: Final = (
     f"{NO_CELLS}only a page of JupyterLab or Notebook 7 makes them, when it has listed its cells, "
@@ -41,8 +41,8 @@ def _code(kernel: Kernel, given: Arguments) -> None:
     """Put the code of a reply into cells below this one; nothing of it is run.
 
     ``%chat_code`` takes the last reply before this cell, ``%chat_code 2`` the second turn's.
-    Run again with the same code it changes nothing; with other code it removes those of its
-    cells that were neither edited nor run. It needs JupyterLab or Notebook 7; elsewhere the
+    A second run with the same code changes nothing; with other code it removes those of its cells
+    that were neither edited nor run. It needs JupyterLab or Notebook 7; elsewhere the
     code is shown to copy.
     """
     here = kernel.window()
@@ -70,7 +70,7 @@ def _code(kernel: Kernel, given: Arguments) -> None:
     place = views.Place()
     place.note(*_note(f"{counted(len(cells), 'cell')} for this page."))
 
-    def heard(answer: Message) -> str:
+    def take_answer(answer: Message) -> str:
         words = _outcome(answer)
         place.note(*_note(words, blocks if answer["outcome"] == "refused" else ()))
         return words
@@ -78,13 +78,13 @@ def _code(kernel: Kernel, given: Arguments) -> None:
     made: list[Message] = [
         {"id": str(uuid.uuid4()), "cell_type": kind, "source": source} for kind, source in cells
     ]
-    bridge.put_code(owner, digest(cells)[:16], made, heard)
+    bridge.put_code(owner, digest(cells)[:16], made, take_answer)
 
 
 def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:
     """Return the kinds and the sources of the cells that a reply becomes.
 
-    Blocks in Python are code cells; those in another language are Markdown cells that show them.
+    Blocks in Python become code cells, and blocks in another language Markdown cells.
 
     Args:
         text: the reply.

@@ -18,7 +18,7 @@ from chatmagic.jupyter.kernel import Kernel
 
 UNCHANGED: Final = "Nothing was sent or changed."
 _WORDS: Final = "WORDS"
-"""The name that stands for the words of a line among its flags."""
+"""Name for the words of a line in the set of its flags."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Arguments:
     Args:
         command: the command, which writes the refusals.
         line: the line after the command's name, as typed.
-        words: the line without the options, and without quotes around the rest.
-        options: the typed options with their values, by their long names; the value of a switch
-            is empty, and of an option that is repeated it is the last.
-        repeated: the same, each as often as it was typed.
+        words: the rest of the line without the options and the quotes around it.
+        options: the typed options with their values, by their long names. A switch has an empty
+            value, and a repeated option its last one.
+        repeated: the same options, each as often as it was typed.
         cell: the cell's body; ``None`` for a command on a line.
     """
 
@@ -67,10 +67,10 @@ class Command:
         name: the magic's name, such as ``chat_undo``.
         run: function of the command. Its result is the magic's value; its docstring is the help.
         options: the options on its line.
-        forms: the forms of its line, each a text of flags and of words in capitals or as they
-            are typed. Brackets stand around a part that may be left out, bars between those of
-            which one is typed: ``[--record|--refresh] FILE``. The help and Tab read them, too.
-        hint: the second line of an error for a line of another form.
+        forms: the forms of its line, each a text of flags and words. Words in capitals are
+            placeholders. Brackets stand around an optional part, bars between alternatives:
+            ``[--record|--refresh] FILE``. The help and Tab read the forms, too.
+        hint: the second line of the error for a line that has none of the forms.
         is_prompt: whether its line is that of ``%chat``, which it parses itself.
         has_body: whether it takes a cell's body.
         waits: whether it waits until no question in the background is under way.
@@ -103,7 +103,7 @@ class Command:
         return tuple(dict.fromkeys(names))
 
     def asks_for_help(self, line: str, cell: str | None) -> bool:
-        """Return whether only the help is wanted, for which nothing is done.
+        """Return whether the line only asks for the help.
 
         Args:
             line: the line after the magic's name.
@@ -157,7 +157,7 @@ class Command:
 
         Args:
             why: the mistake, in a sentence; empty for a line that has none of the forms.
-            hint: the second line; if empty, that of the command, or its forms.
+            hint: the second line; if empty, the command's hint or its forms.
         """
         spelt = {option.flags[-1]: option.spelling for option in self.options}
         forms = [
@@ -174,7 +174,7 @@ def _names(part: str) -> list[str]:
 
 
 def _fits(form: str, typed: AbstractSet[str]) -> bool:
-    """Return whether a line has a form, by its flags, and :data:`_WORDS` if it has words."""
+    """Return whether a line fits a form, by the set of its flags and :data:`_WORDS`."""
     known: set[str] = set()
     for part in form.split():
         names = {name if name.startswith("--") else _WORDS for name in _names(part)}
@@ -185,7 +185,7 @@ def _fits(form: str, typed: AbstractSet[str]) -> bool:
 
 
 def path_of(words: str) -> Path:
-    """Return the path that words name; where ``~NAME`` names no home folder, as it is typed.
+    """Return the path that words name; an unknown home folder ``~NAME`` stays as typed.
 
     Args:
         words: the file's name, as typed.

@@ -25,7 +25,7 @@ from chatmagic.jupyter.status import address_rows, service_words
 from chatmagic.protocol.auth import Secret, redacted
 
 MOST_LISTED: Final = 500
-"""The most models that are listed."""
+"""Largest number of listed models."""
 _SHOWN: Final = 200
 _PLACES: Final[Mapping[str, keys.Storage]] = {"k": "keyring", "f": "private file"}
 """Places to keep a key, by the answer to the question."""
@@ -67,7 +67,7 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
     kernel.choose(address, "%chat_connect", model)
     kernel.session.disconnect()
     endpoint = kernel.endpoint()
-    # With a key the output is that of a machine, so that a replay without a key repeats it.
+    # The output does not name the source of a key, so that a replay without a key repeats it.
     lacks_key = endpoint.key is None and running(kernel.shell).audience != "machine"
     print(service_words(endpoint, of_key=lacks_key and not kernel.is_replaying()))
     if not endpoint.is_emulator:

@@ -32,7 +32,7 @@ def _history(kernel: Kernel, given: Arguments) -> None:
     word = given.line.strip()
     span = re.fullmatch(r"(\d+)-(\d+)", word)
     if span and not 1 <= int(span[1]) <= int(span[2]) <= len(turns):
-        span = None  # such as a date, which is looked for
+        span = None  # such as a date, which is a word to search for
     if given.options:
         number = given.turn_number(len(turns))
         views.show_html(*transcript.request_of(conversation, number))

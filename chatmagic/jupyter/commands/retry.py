@@ -29,7 +29,7 @@ from chatmagic.text import UNTYPESET, counted, one_line
 
 _HEAD: Final = ("Reply", "Text", "Notes")
 _FEW: Final = 2
-"""Number of requests that are sent without a question before them."""
+"""Largest number of requests that are sent without asking the user first."""
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
 
 
@@ -56,7 +56,7 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
 
 
 def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
-    """Ask a turn's question with each of a line's settings; if these are many, after a yes.
+    """Ask a turn's question with each of a line's settings; many only after a yes.
 
     Raises:
         InputError: a value is wrong, or the answer is no.
@@ -86,7 +86,7 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
 
 
 def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
-    """Have a reply continued that was interrupted, or that its limit of tokens ended.
+    """Continue a reply that was interrupted, or that ended at its limit of tokens.
 
     ``%chat_continue`` continues the reply of the last turn above the cell, ``%chat_continue 2``
     that of turn 2. The new text stands here, and is joined to the turn's reply in the conversation;
@@ -166,12 +166,12 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
         shown = f'<div class="{UNTYPESET}">{html}</div>', one_line(each.reply.text)
         rows.append((str(count), shown, _notes(each, turn)))
     end = f"Turn {number:,}: {one_line(turn.as_typed)}"
-    # No cell's number, which is another one in the next run: a comparison of notebooks reads it.
+    # Without cells' numbers, which differ in the next run: tools compare these outputs.
     views.show_html(*transcript.tabulated(_HEAD, rows, "Replies", end))
 
 
 def _notes(each: Turn, turn: Turn) -> str:
-    """Return whether a reply of a turn is in force, its state and its settings."""
+    """Return notes on a reply of a turn: whether it is in force, its state and its settings."""
     notes = (
         "in force" if each.number == turn.number else "",
         "" if each.state == "complete" else each.state,
@@ -202,26 +202,26 @@ def _retry_stale(kernel: Kernel) -> None:
     names = ", ".join(dict.fromkeys(_name(conversation, cell) for cell in cells))
     elsewhere = _elsewhere(conversation, causes, cells)
     if not cells:
-        said = f"{elsewhere.lstrip() or 'No cell is stale.'} Nothing was sent."
-        views.show_html(*views.sentence(said))
+        words = f"{elsewhere.lstrip() or 'No cell is stale.'} Nothing was sent."
+        views.show_html(*views.sentence(words))
         return
     quote = f"{stale_cells.quote(kernel.session, cells, causes)}.{elsewhere}"
     if bridge is None or not page:
-        said = f"{quote} Run these cells, in this order: {names}. Nothing was sent."
-        views.show_html(*views.sentence(said))
+        words = f"{quote} Run these cells, in this order: {names}. Nothing was sent."
+        views.show_html(*views.sentence(words))
         return
     if input(f"{quote}\nRun their cells again? [y/N] ").strip().lower() not in {"y", "yes"}:
         raise InputError("The stale cells were not run. Nothing was sent.")
-    said = f"{counted(len(cells), 'cell')} for this page to run again."
+    words = f"{counted(len(cells), 'cell')} for this page to run again."
     place = views.Place()
-    place.note(*views.sentence(said))
+    place.note(*views.sentence(words))
 
-    def heard(answer: Message) -> str:
+    def take_answer(answer: Message) -> str:
         words = f"{_outcome(answer, names)}{elsewhere}"
         place.note(*views.sentence(words))
         return words
 
-    bridge.run_cells(execution.cell, cells, heard)
+    bridge.run_cells(execution.cell, cells, take_answer)
 
 
 def _name(conversation: Conversation, cell: str) -> str:
@@ -236,7 +236,7 @@ def _name(conversation: Conversation, cell: str) -> str:
 
 
 def _elsewhere(conversation: Conversation, causes: Causes, cells: Collection[str]) -> str:
-    """Return the sentence that names the places of stale turns that the cells do not ask again.
+    """Return a sentence on the stale turns that the cells do not ask again.
 
     Args:
         conversation: the conversation.
@@ -267,7 +267,7 @@ def _outcome(answer: Message, names: str) -> str:
 
 
 def _part(kernel: Kernel, turn: Turn) -> Turn:
-    """Return the turn whose reply is continued; a cell that runs again continues the same one."""
+    """Return the turn whose reply to continue; a cell that runs again continues the same reply."""
     execution = running(kernel.shell)
     # In a loop, each reply continues the one before it.
     if execution.cell is None or kernel.shown == (execution.id, turn.reply):

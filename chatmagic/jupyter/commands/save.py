@@ -30,7 +30,7 @@ FORCE: Final = "--force"
 IN_VS_CODE: Final = "__vsc_ipynb_file__"
 """The variable in which VS Code tells a kernel the path of its notebook."""
 IN_JUPYTER: Final = "JPY_SESSION_NAME"
-"""The environment variable in which a Jupyter server names it."""
+"""The environment variable in which a Jupyter server gives the same path."""
 
 _SHOWN: Final = 200
 
@@ -91,7 +91,7 @@ def _load(kernel: Kernel, given: Arguments) -> None:
     if suffix == ".json":
         conversation, lines = _from_json(path)
     else:
-        # VS Code knows a cell by another name than the one on disk.
+        # In VS Code a cell has another name than in the file.
         is_here = here is not None and path.exists() and path.samefile(here)
         by_id = is_here and IN_VS_CODE not in kernel.shell.user_ns
         conversation, lines = _from_notebook(path, by_id=by_id, changed=force)
@@ -108,7 +108,7 @@ def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> P
     """
     for name in (variables.get(IN_VS_CODE), environ.get(IN_JUPYTER)):
         named = Path(name) if isinstance(name, str) and name.endswith(".ipynb") else None
-        # A server may name it from its own folder; a kernel starts beside its notebook.
+        # A server's path may be relative to its own folder; a kernel starts beside its notebook.
         for path in () if named is None else (named, Path(named.name)):
             with swallowed(OSError, ValueError):
                 if path.is_file():

@@ -22,14 +22,14 @@ from chatmagic.text import counted, one_line, to_terminal
 REVOKE: Final = "Remove it; a key that others may have seen should be revoked."
 _SHOWN: Final = 200
 _LARGEST: Final = 2**20
-"""The most bytes of a file of instructions."""
+"""Largest number of bytes of a file of instructions."""
 
 
 def _instruct(kernel: Kernel, given: Arguments) -> None:
     """Give the questions below this cell standing instructions, up to the next such cell.
 
-    They stand below ``%%chat_instructions``, and are sent in front of the first message of each
-    request, as typed: ``{{ }}`` is not evaluated. An empty cell ends the instructions above it;
+    The text below ``%%chat_instructions`` is sent in front of the first message of each request, as
+    typed: ``{{ }}`` is not evaluated. An empty cell ends the instructions above it;
     ``%chat_undo`` takes back the effect of such a cell. ``%chat_instructions`` shows the
     instructions in force.
     """
@@ -55,7 +55,7 @@ def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:
     """Raise an error for instructions with the API key, and for a file with any secret."""
     if any(key.is_in(part) for key in kernel.known_keys() for part in (text, file)):
         raise INSTRUCTIONS.refusal("The instructions hold your API key.", REVOKE)
-    # Typed secrets are looked for when a question is sent; a file is first shown by this cell.
+    # Typed secrets are searched for when a question is sent. A file is first shown by this cell.
     secret = secret_in(text, secret_variables(os.environ)) if file else None
     if secret is not None:
         hint = "Take it out: the output of this cell would show and keep it."
@@ -82,7 +82,7 @@ def _file_text(file: str) -> str:
         content = files.content_of(path_of(file))
         if content is None:
             raise INSTRUCTIONS.refusal(f"{shown} is not there.")
-        # Each question carries it, and the cell's output holds it twice.
+        # Each question carries the text, and the cell's output holds it twice.
         if len(content) > _LARGEST:
             raise INSTRUCTIONS.refusal(f"{shown} is larger than {_LARGEST // 2**20} MiB.")
         return content.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
@@ -103,7 +103,7 @@ def _thread(kernel: Kernel, given: Arguments) -> None:
         return
     name = _name(kernel, given.words)
     if given.options:
-        # A fork begins with the replies that come in the background.
+        # A fork begins with the replies that are under way in the background.
         kernel.background.wait()
     if "--delete" in given.options:
         _delete(kernel, name)

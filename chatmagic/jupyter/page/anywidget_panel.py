@@ -1,8 +1,8 @@
 """The panel by anywidget, for pages of VS Code and Colab, which have no labextensions.
 
-anywidget wants one module of JavaScript. The modules of the labextension, which import each other,
-are joined for it here: a module imports by name from ``"./other.js"`` and does not rename, and
-names at the top of modules are unique.
+anywidget needs one module of JavaScript, so the modules of the labextension are joined here. This
+requires that a module imports by name from ``"./other.js"`` without renaming, and that names at the
+top of modules are unique.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def script(name: str) -> str:
     """Return a module and all of its imports, joined, each after its own imports.
 
     Args:
-        name: the module's file name; its default export is that of the whole.
+        name: the module's file name; its default export becomes that of the whole.
     """
     joined: dict[str, str] = {}
 

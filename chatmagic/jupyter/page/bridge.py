@@ -1,12 +1,12 @@
 """The bridge between a notebook's page and the kernel: cells in their order, marks, status, paint.
 
 Its part in the page is ``page/bridge.js`` of the labextension, which uses private interfaces of
-JupyterLab 4 and Notebook 7. If these are missing, and in other front ends, turns stand in the order
-as run. Nothing of the bridge is saved in the notebook.
+JupyterLab 4 and Notebook 7. Without these, and in other front ends, turns stand in the order of
+execution. Nothing of the bridge is saved in the notebook.
 
-A page that was reloaded while a reply arrived gets no updates of its output, may have no output for
-it, and cannot ask while the cell runs. So every few seconds it gets the whole reply, with the cell
-that shows it, and at the end the last state.
+A page that is reloaded while a reply arrives gets no updates of its output, may have no output for
+it, and cannot ask for it while the cell runs. So pages get the whole reply every few seconds, with
+the cell that shows it, and at the end the last state.
 
 The messages are described in :mod:`chatmagic.jupyter.page.messages`.
 """
@@ -53,22 +53,22 @@ class ShownReply:
 
     Args:
         cell: the page's name of the cell; empty for none.
-        replaces: whether the replies that the cell showed before go.
+        replaces: whether the earlier replies of the cell are removed.
         drawn: its latest drawing; ``None`` before its first words, and after its last.
         whole_due: time when the whole reply is sent again, in seconds.
-        is_told: whether the whole reply was sent while it arrived, because a page may have been
-            reloaded meanwhile.
-        settled: its last state, or why there is none; ``None`` while it comes.
-        owner: hash of the cell that asked, if it has ended.
-        ended_at: when, in seconds.
-        is_seen: whether a page that was sent the last state shows it.
+        is_sent_whole: whether the whole reply was sent while it arrived, for a page that was
+            reloaded.
+        settled: the message with its last state, or its error; ``None`` while it arrives.
+        owner: hash of the cell that asked, if the ask has ended.
+        ended_at: the time of its end, in seconds.
+        is_seen: whether a page reports that it shows the last state.
     """
 
     cell: str = ""
     replaces: bool = False
     drawn: Drawn | None = None
     whole_due: float = 0.0
-    is_told: bool = False
+    is_sent_whole: bool = False
     settled: Message | None = None
     owner: str | None = None
     ended_at: float = 0.0
@@ -76,10 +76,10 @@ class ShownReply:
 
 
 class Painting:
-    """The drawings in the pages of one bridge; all of it runs in the drawing loop's thread.
+    """The drawings in the pages of one bridge; all methods run in the drawing loop's thread.
 
     Args:
-        send: sends all pages a message.
+        send: sends a message to all pages.
     """
 
     def __init__(self, send: Callable[[Message], object]) -> None:
@@ -89,12 +89,12 @@ class Painting:
         self.digests: deque[str] = deque(maxlen=_MOST_KNOWN)
 
     def show(self, live: str, cell: str, *, replaces: bool) -> None:
-        """Take note which cell shows the reply to an ask that begins.
+        """Note the cell that shows the reply to an ask that begins.
 
         Args:
             live: the name of the ask in pages.
             cell: the page's name of the cell.
-            replaces: whether the replies that the cell showed before go.
+            replaces: whether the earlier replies of the cell are removed.
         """
         if replaces:
             others = self._shown.items()
@@ -102,7 +102,7 @@ class Painting:
         self._keep(live, ShownReply(cell, replaces))
 
     def greet(self) -> None:
-        """Send everything to a new page: it may lack earlier messages."""
+        """Send all replies under way to a new page, which may lack earlier messages."""
         for shown in self._shown.values():
             if shown.drawn is not None:
                 self._tell_all(shown, shown.drawn)
@@ -131,7 +131,7 @@ class Painting:
         """
         live, outcome = ended.ask.live, ended.outcome
         shown = self._shown.pop(live, None) or ShownReply()
-        self._keep(live, shown)  # the newest of those that have ended
+        self._keep(live, shown)  # as the newest ended one
         data, metadata = {"text/html": f"<p>{escape(ended.words)}</p>"}, dict[str, Any]()
         if outcome is not None:
             data, metadata = output.of_turn(outcome.reply, outcome.record)
@@ -146,11 +146,11 @@ class Painting:
             "data": data,
             "metadata": metadata,
         }
-        if shown.is_told:
+        if shown.is_sent_whole:
             self.settle(live)
 
     def settle(self, live: object) -> None:
-        """Send the last state of a reply, or why there is none, if its ask has ended.
+        """Send the last state of a reply, or its error, if its ask has ended.
 
         Args:
             live: the name of its ask in pages, or any value from a page.
@@ -160,10 +160,11 @@ class Painting:
             self._send(shown.settled)
 
     def look(self, report: PageReport) -> None:
-        """Send a page that has just been loaded the last states that no page may have shown.
+        """Send a newly loaded page the last states that no page may have shown.
 
         Args:
-            report: the page's report. After an answer the page reports again, and is then believed.
+            report: the page's report. A later report that lists the cell shows that the state
+                arrived.
         """
         now = time.monotonic()
         for live, shown in [*self._shown.items()]:
@@ -171,7 +172,7 @@ class Painting:
                 continue
             cell = report.cells.get(str(shown.owner))
             if report.opened:
-                is_new = shown.is_told or now - shown.ended_at < _SECONDS_TO_LOAD
+                is_new = shown.is_sent_whole or now - shown.ended_at < _SECONDS_TO_LOAD
                 if is_new and not shown.is_seen:
                     self.settle(live)
             elif cell is not None and cell.owner == shown.owner:
@@ -184,9 +185,9 @@ class Painting:
         return shown
 
     def _tell_all(self, shown: ShownReply, drawn: Drawn) -> None:
-        """Send all that is shown, with the cell that shows it."""
+        """Send the whole reply so far, with the cell that shows it."""
         message = drawn.anew
-        shown.is_told = True
+        shown.is_sent_whole = True
         if shown.cell:
             message |= {"cell": shown.cell, "box": drawn.empty_box, "replaces": shown.replaces}
         size = sum(len(block.encode()) for block in message["blocks"])
@@ -209,7 +210,7 @@ MARKS: Final[Mapping[str, str]] = {
     "hiding taken back": "Not in force any more: this was taken back, by an undo or a load. "
     "Run the cell again to hide or show the turn.",
 }
-"""The mark of a cell in the page; of a stale one with its cause."""
+"""The marks of cells in the page; the mark of a stale cell gets its cause."""
 
 COPIED: Final = (
     "Not in the conversation: this output came with a copy of its cell. Run the cell to renew it."
@@ -227,13 +228,13 @@ _SHOWN: Final = 40
 class Bridge:
     """The kernel's end of the bridge.
 
-    Messages of the page may arrive in any thread, even while a cell runs, so they are only noted
-    there; marks are computed and sent in the drawing loop's thread.
+    Messages of the page may arrive in any thread, even while a cell runs. There they are only
+    noted. Marks are computed and sent in the drawing loop's thread.
 
     Args:
         session: the session whose conversation the marks are about.
         drawing: the kernel's drawing loop.
-        settings: the kernel's.
+        settings: the kernel's settings.
         notebook: returns the identity of the kernel's first notebook; ``None`` if unknown.
     """
 
@@ -248,7 +249,7 @@ class Bridge:
         self._first_notebook = notebook
         self.pages = Pages()
         self.page_version: tuple[object, str] | None = None
-        """Protocol and version of the page that has answered last; ``None`` before one has."""
+        """Protocol and version of the page that answered last; ``None`` before an answer."""
         self._session = session
         self._settings = settings
         self._drawing = drawing
@@ -279,13 +280,13 @@ class Bridge:
         self._comm.close()
 
     def show_reply(self, live: str, execution: Execution) -> None:
-        """Take note which cell shows the reply to an ask that begins.
+        """Note the cell that shows the reply to an ask that begins.
 
         Args:
             live: the name of the ask in pages.
-            execution: of the cell.
+            execution: the execution of the cell.
         """
-        # Several asks of one execution belong together.
+        # The replies to several asks of one execution are shown together.
         replaces = self._executions.get(execution.name) != execution.id
         self._executions[execution.name] = execution.id
         show = partial(self._painting.show, live, execution.name, replaces=replaces)
@@ -302,8 +303,8 @@ class Bridge:
 
         Args:
             owner: hash of the cell.
-            digest: of the cells to put.
-            cells: in their order.
+            digest: digest of the new cells.
+            cells: the new cells, in their order.
             heard: called with the page's answer, which may never arrive; returns the text for the
                 status region.
         """
@@ -314,12 +315,12 @@ class Bridge:
     def run_cells(
         self, owner: str | None, cells: Sequence[str], heard: Callable[[Message], str]
     ) -> None:
-        """Let the page of a cell run others of its cells, in order.
+        """Let the page of a cell run other cells, in order.
 
         Args:
             owner: hash of the cell, which is running.
-            cells: hashes of the others.
-            heard: as :meth:`put_code` has it.
+            cells: hashes of the other cells.
+            heard: as for :meth:`put_code`.
         """
         if (report := self._report_with(owner)) is not None:
             asked = self._asked_of(report, owner, heard)
@@ -329,7 +330,7 @@ class Bridge:
     def _asked_of(
         self, report: PageReport, owner: str | None, heard: Callable[[Message], str]
     ) -> Message:
-        """Return of which page something is asked, by a key that it answers with."""
+        """Return the address of a request: the page, its cell, and the key for the answer."""
         key = self._last_key = self._last_key + 1
         self._awaited = {key: heard}  # a page that is gone does not answer
         return {"page": report.page, "key": key, "cell": report.cells[str(owner)].id}
@@ -347,7 +348,7 @@ class Bridge:
         return next((page for page in self.pages.reports[::-1] if owner in page.cells), None)
 
     def _heard(self, content: Any) -> None:
-        """Take note of a page's message; may be called in any thread."""
+        """Note a page's message; may be called in any thread."""
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind == "hello":
             self.page_version = content.get("protocol"), str(content.get("version"))
@@ -355,7 +356,7 @@ class Bridge:
             self._drawing.put(partial(self._painting.settle, content.get("live")))
         elif kind == "paints":
             self._drawing.painted()
-            # It may take long until there is more.
+            # The next drawing may take long.
             self._drawing.put(self._painting.greet)
         elif kind == "stop":
             self._stop(str(content.get("live")))
@@ -376,14 +377,14 @@ class Bridge:
             began.halt.stop()
 
     def _stay_open(self, _message: object) -> None:
-        """Listen on: a front end without our script closes the comm, and not for the others."""
+        """Keep the comm for other pages: a front end without the script closes it."""
         comm.get_comm_manager().register_comm(self._comm)
 
     def _heard_urgent(self, _comm: object, message: Any) -> None:
         self._heard(message["content"]["data"])
 
     def _hear(self, event: Event | Drawn) -> None:
-        """Take note of how an ask goes; the panel says it itself."""
+        """Note an event of an ask, and announce it unless the panel does."""
         match event:
             case Began(ask):
                 self._under_way[ask.live] = event
@@ -421,7 +422,7 @@ class Bridge:
         self._drawing.put(self._publish)
 
     def _publish(self, *, opened: bool = False) -> None:
-        """Send the changes, or everything to a new page; in the drawing loop's thread."""
+        """Send the changes, or everything if a page is new; runs in the drawing loop's thread."""
         state = self._state_now()
         if opened or state != self._state:
             self._state = state
@@ -469,12 +470,12 @@ class Bridge:
         return marks
 
     def _send(self, message: Message) -> None:
-        """Send all pages a message, as the cell that opened the bridge."""
+        """Send a message to all pages, in the context of the cell that opened the bridge."""
         self._context.run(self._comm.send, message)
 
 
 def _in_force(cell: str, conversation: Conversation) -> str:
-    """Return the reply in force in place of a cell's reply, and its asker."""
+    """Return the mark of a cell whose reply is replaced by another one."""
     turn = conversation.in_force(cell)
     if turn is None:
         return MARKS["taken back"]

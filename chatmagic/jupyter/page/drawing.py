@@ -1,12 +1,11 @@
-"""The drawing loop of a kernel: draws the replies under way, once for every view of them.
+"""The drawing loop of a kernel, which draws each reply under way once for all its views.
 
 A reply under way is sent as drawings: its new text, which a page can paint, and the whole, as an
-update of its output. If no page has said that it paints, whole updates are sent at a pace that
-limits the bytes a second; if one has, only the first whole update is sent.
+update of its output. Until a page reports that it paints, whole updates are sent at a pace that
+limits the bytes a second. After that only the first whole update is sent.
 
-No thread that asks also draws: reading a reply would have to wait, and could be interrupted in the
-middle of it. The text goes into a queue, and one thread draws: the first word at once, the
-following text when it is due.
+A thread that asks does not draw, because the reading of the reply would wait for the drawing. The
+text goes into a queue, and one thread draws it: the first word at once, later text when it is due.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from chatmagic.text import counted
 
 SECONDS_BETWEEN: Final = 0.1
 PARTIAL: Final = '<p class="chatmagic-partial"><em>Not complete yet.</em></p>'
-"""Behind a reply under way, for a file that is saved meanwhile; a page that knows it hides that."""
+"""Line below a reply under way, for a file that is saved meanwhile; the labextension hides it."""
 BYTES_A_SECOND: Final = 60_000
-"""For whole updates, if no page paints."""
+"""Largest rate of whole updates, if no page paints."""
 SECONDS_OF_THOUGHT: Final = 1.0
 """Seconds between two drawings of the model's thinking time."""
-_SETTLED: Final = 1_000  # characters that show whether a reply goes on in a block of code
+_SETTLED: Final = 1_000  # characters that show whether a reply continues in a block of code
 
 
 @dataclass(frozen=True)
@@ -44,13 +43,13 @@ class Drawn:
 
     Args:
         ask: the ask of the reply.
-        reply: all of it, as it is until the next drawing.
+        reply: the whole reply so far; it changes with the next drawing.
         serial: the number of this drawing, from 0.
-        keep: number of blocks of the drawing before that stay.
-        blocks: those that follow them now.
+        keep: number of the first blocks of the previous drawing that stay.
+        blocks: the blocks after them.
         whole: whether a whole update is due.
-        last: whether it is the last one.
-        is_painted: whether a page paints, and has painted the drawing before.
+        last: whether it is the last drawing.
+        is_painted: whether a page paints, and painted the previous drawing.
     """
 
     ask: Ask
@@ -98,7 +97,7 @@ class Drawn:
 
 
 class ReplyUnderWay:
-    """The reply under way of one ask; it has no clock of its own.
+    """The reply under way of one ask; times are arguments.
 
     Args:
         ask: the ask.
@@ -108,7 +107,7 @@ class ReplyUnderWay:
         """Draw nothing yet."""
         self.ask = ask
         self.due: float | None = None
-        """When the next drawing is due; ``None`` as long as there is nothing new."""
+        """Time at which the next drawing is due; ``None`` if there is nothing new."""
         self._reply: LiveMarkdown | None = None
         self._opening: str | None = None
         self._begin = ""
@@ -123,7 +122,7 @@ class ReplyUnderWay:
         self._whole_due = 0.0
 
     def add(self, text: str) -> None:
-        """Take new text; white space alone is not drawn yet.
+        """Add text; white space alone is not drawn yet.
 
         Args:
             text: the new text.
@@ -135,7 +134,7 @@ class ReplyUnderWay:
             self.due = self._not_before
 
     def think(self, text: str, now: float) -> None:
-        """Take new reasoning, which is counted until the reply begins.
+        """Add reasoning, whose words are counted until the reply begins.
 
         Args:
             text: the new text.
@@ -151,7 +150,7 @@ class ReplyUnderWay:
 
         Args:
             now: the time, in seconds.
-            last: whether it is the last one; it is sent in any case.
+            last: whether it is the last drawing, which is sent in any case.
             is_painted: whether a page paints replies.
         """
         self.due = None
@@ -194,7 +193,7 @@ class ReplyUnderWay:
 
 
 def pause(html: str) -> float:
-    """Return the seconds to wait after a whole update, which bounds the bytes a second.
+    """Return the seconds to wait after a whole update, to limit the bytes a second.
 
     Args:
         html: the HTML of the update.
@@ -209,7 +208,7 @@ class DrawingLoop:
     """Thread that draws the replies under way, once for all views that have joined.
 
     The same thread sends the events of the session to panels, gauges and the bridge, in order with
-    the drawings. It starts with its first use, and belongs to no cell: its calls have to run in the
+    the drawings. It starts at its first use, and belongs to no cell. So its calls must bring the
     context that they need (:func:`contextvars.copy_context`).
     """
 
@@ -223,10 +222,10 @@ class DrawingLoop:
         self._is_painted = False
 
     def hear(self, event: Event) -> None:
-        """Take note of how an ask goes; a follower of the session.
+        """Note an event of an ask; a follower of the session.
 
         Args:
-            event: of an ask, in any thread; left out while nothing has joined yet.
+            event: the event, in any thread; it is ignored before the first listener.
         """
         if self._thread is not None:
             self.put(partial(self._hear, event))
@@ -245,7 +244,7 @@ class DrawingLoop:
         """Send a listener all events from now on, and none of the earlier ones.
 
         Args:
-            listener: as :meth:`join` takes it.
+            listener: as for :meth:`join`.
         """
         if threading.current_thread() is self._thread:
             self.join(listener)
@@ -253,7 +252,7 @@ class DrawingLoop:
             self.put(partial(self.join, listener))
 
     def leave(self, listener: Hear) -> None:
-        """Stop sending to a listener; waits for a drawing that is being shown.
+        """Stop sending to a listener, after a drawing that is being shown.
 
         Args:
             listener: the listener to remove.
@@ -265,13 +264,13 @@ class DrawingLoop:
         """Call a function in the loop's thread, in order with the drawings.
 
         Args:
-            work: takes no arguments; an exception of it is logged.
+            work: function without arguments; its exception is logged.
         """
         self._news.put(work)
         self._start()
 
     def draw(self, ask: Ask) -> None:
-        """Draw the new text of a reply at once: only its last state follows.
+        """Draw the new text of a reply at once, because only its last state follows.
 
         Args:
             ask: the ask whose reply is drawn.
@@ -279,7 +278,7 @@ class DrawingLoop:
         self.put(partial(self._draw, ask.live))
 
     def painted(self) -> None:
-        """Take note that a page paints replies, so that they need few whole updates."""
+        """Note that a page paints replies, so that they need few whole updates."""
         self._is_painted = True
 
     def close(self) -> None:
@@ -324,13 +323,13 @@ class DrawingLoop:
             case Ended(ask):
                 self._draw(ask.live, last=True)
                 self._replies.pop(ask.live, None)
-        # Not alone, so that who joins or leaves does not wait.
+        # Without the lock, so that a listener that joins or leaves does not wait.
         self._tell(event)
 
     def _tell(self, event: Event | Drawn) -> None:
         for listener in self._listeners:
             with swallowed():
-                # A page that went away ends neither the reply nor the display of others.
+                # A page that went away stops neither the reply nor other displays.
                 listener(event)
 
     def _draw_due(self) -> None:
@@ -344,7 +343,7 @@ class DrawingLoop:
         if reply is None:
             return
         if not self._listeners:
-            reply.due = None  # until more comes, which is drawn with it
+            reply.due = None  # until more text arrives
             return
         with swallowed():
             # If a reply cannot be drawn, its events are still sent to all.

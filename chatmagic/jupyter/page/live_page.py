@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LivePage:
-    """The parts of one kernel's pages; each is loaded with its first use."""
+    """The parts of one kernel's pages; each is made at its first use."""
 
     def __init__(self, shell: InteractiveShell, session: Session, settings: KernelSettings) -> None:
         """Follow the session, to draw its replies."""
@@ -42,12 +42,12 @@ class LivePage:
             from chatmagic.jupyter.page.panel import Panels  # noqa: PLC0415 - ipywidgets takes its time
 
             self._panels = Panels(self._session, status, self.drawing)
-            # Any cell may have changed their content, and so may the environment.
+            # Any cell may have changed the panels' content, or the environment.
             self._shell.events.register("post_run_cell", self._panels.look)
         return self._panels
 
     def open_bridge(self) -> Bridge | None:
-        """Return the bridge, which is opened once; without it all works in the order as run."""
+        """Return the bridge, which is opened once; ``None`` if it cannot be opened."""
         if self.bridge is None:
             with swallowed():
                 self.bridge = Bridge(

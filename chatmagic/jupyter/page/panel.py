@@ -1,13 +1,12 @@
-"""The chat panel: a widget over the kernel's one conversation, and the kernel's side of it.
+"""The chat panel: a widget for the kernel's conversation, and the kernel's part of it.
 
 Its code in the page is ``page/panel.js`` of the labextension. Pages of other servers fetch a
 widget's code from a public registry, by its name; anywidget brings the code to these pages.
 
-Several threads meet here. The threads that ask, and those that bring a page's message (any thread
-of the kernel), only put work into the kernel's drawing loop. The loop's one thread does the work,
-and only it sends to pages: so messages are in order, and need no lock. A thread of its own, the
-worker, does slow work, so that the kernel stays free. The session does the work that a page asks
-for, never this module.
+Threads that ask, and threads that bring a page's message (any of the kernel), only put work into
+the kernel's drawing loop. The loop's thread does the work, and it alone sends to pages. So messages
+are in order, and need no lock. Another thread, ``chatmagic-ask``, does slow work, so that the
+kernel stays free. This module leaves the work that a page requests to the session.
 """
 
 from __future__ import annotations
@@ -65,11 +64,11 @@ class PendingAsk:
         stage: ``asked`` until the page says go, ``sending``, ``waiting`` for another ask, or
             ``began``.
         note: a note on it.
-        after: number of the turn behind which it stands; ``None`` is the end.
+        after: number of the turn after which it stands; ``None`` is the end.
         replaces: numbers of the turns that its turn will replace.
         halt: stops it; ``None`` until it is known.
         drawn: the drawing of its reply in pages.
-        thread: name of the thread that it is asked in; empty until it has begun.
+        thread: name of its thread; empty until it has begun.
     """
 
     ask: Ask
@@ -99,7 +98,7 @@ class PendingAsk:
             self.replaces = [turn.number for turn in own if turn.execution != execution]
 
     def values(self) -> Message:
-        """Return it as a page draws it (``Pending``)."""
+        """Return the ask in the form of a message (``Pending``)."""
         return {
             "live": self.ask.live,
             **panel_content.prompt(self.ask.as_typed, self.ask.asker, self.ask.entry),
@@ -112,19 +111,19 @@ class PendingAsk:
 
 
 class KernelStatus(Protocol):
-    """Status of the kernel, which panels read each time again."""
+    """Status of the kernel, which panels read at each use."""
 
     def now(self) -> datetime:
-        """Return the time by which the gauge counts."""
+        """Return the present time by the service's clock, for the gauge."""
 
     def standing(self) -> Message:
-        """Return the state in one word, and the settings in force as rows of words."""
+        """Return the state in one word, and the present settings as rows of words."""
 
     def defaults(self) -> dict[str, Any]:
         """Return the parameters of the panel's questions, as ``Ask`` names them."""
 
     def streams(self) -> bool:
-        """Return whether a reply is shown while it comes."""
+        """Return whether a reply is shown while it arrives."""
 
 
 @dataclass(slots=True, eq=False)
@@ -132,8 +131,8 @@ class Shown:
     """A panel that is shown: all views of its widget, and its saved output.
 
     Args:
-        send: sends its views a message.
-        save: brings the output that is saved beside it up to date.
+        send: sends a message to its views.
+        save: updates the output that is saved beside it.
         greeted: whether a view of it has received the content.
     """
 
@@ -142,8 +141,8 @@ class Shown:
     greeted: bool = False
 
 
-# No package registry accepts a name that begins so. A page without the labextension, such as an
-# exported one, looks for the widget there and finds nobody's code.
+# No package registry accepts a name that begins with an underscore. A page without the
+# labextension, such as an exported one, looks there for the widget's code, and finds none.
 _MODULE: Final = "_chatmagic"
 WIDGET_VIEW: Final = "application/vnd.jupyter.widget-view+json"
 
@@ -162,16 +161,16 @@ class ChatPanel(DOMWidget):  # type: ignore[misc] # as above
 
 
 class Panels:
-    """The panels of one kernel: they follow its session, which does the work for their pages.
+    """The panels of one kernel, which follow its session.
 
     Args:
         session: the kernel's session.
-        kernel: access to the other facts.
+        kernel: the status of the kernel.
         drawing: the kernel's drawing loop, whose thread serves the pages, too.
     """
 
     def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
-        """Follow the session; show none yet."""
+        """Follow the session; show no panel yet."""
         self.session = session
         self.kernel = kernel
         self.drawing = drawing
@@ -180,9 +179,9 @@ class Panels:
         self.asides: list[panel_content.Aside] = []
         self._aside_ids = itertools.count(-1, -1)
         self.context = contextvars.copy_context()
-        """In which pages are sent to."""
+        """The context in which messages are sent."""
         self.thread = ""
-        """The thread that panels show, as chosen there; else the one that the last cell is in."""
+        """The thread that was chosen in a panel; empty for that of the last cell."""
         self._shown: tuple[Shown, ...] = ()
         self._widgets: dict[str | None, tuple[DOMWidget, Shown]] = {}
         self._announced = dict(self.entries().window()[0])
@@ -196,15 +195,16 @@ class Panels:
         """Show a panel.
 
         Args:
-            cell: hash of the cell that shows it; run again, it shows one in place of its last.
+            cell: hash of the cell that shows it; a later run of the cell replaces its panel.
             form: the class of its widget.
         """
         before = self._remove(cell)
         widget = form(draft="" if before is None else before.draft)
         view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
         display({WIDGET_VIEW: view, **PANEL_ABSENT}, raw=True)
-        # An output of its own: in one bundle with the widget, a page without a kernel shows "model
-        # not found" instead. If the widget is alive, its style sheet hides this one.
+        # The saved text is an output of its own. In the bundle of the widget, a page without a
+        # kernel would show "model not found" instead. The style sheet of a live widget hides this
+        # output.
         handle = DisplayHandle()
         handle.display(self._saved(), raw=True)
         shown = Shown(widget.send, lambda: handle.update(self._saved(), raw=True))
@@ -229,7 +229,7 @@ class Panels:
         self._shown = tuple(other for other in self._shown if other is not shown)
 
     def look(self, *_: object) -> None:
-        """Publish the settings in force, if they have changed; any thread may call this.
+        """Publish the present settings, if they have changed; any thread may call this.
 
         Args:
             *_: the event, which is not needed.
@@ -248,7 +248,7 @@ class Panels:
             self.drawing.put(partial(self._receive, shown, message, context))
 
     def close(self) -> None:
-        """Take them all away, and let the worker end."""
+        """Remove all panels, and end the thread for slow work."""
         for cell in list(self._widgets):
             self._remove(cell)
         self.drawing.leave(self._hear)
@@ -266,7 +266,7 @@ class Panels:
         return {"text/html": html, "text/plain": text}
 
     def _do(self) -> None:
-        """Do the work in turn, in the worker's thread."""
+        """Do slow work, one task after the other, in its thread."""
         while (work := self._work.get()) is not None:
             work()
 
@@ -292,7 +292,7 @@ class Panels:
         """Return a snapshot.
 
         Args:
-            known: versions of the entries that need not be sent; ``None``: none is sent.
+            known: versions of the entries that need not be sent; ``None`` sends no entries.
             count: smallest number of turns that it lists.
         """
         entries, conversation = self.entries(), self.conversation()
@@ -320,10 +320,10 @@ class Panels:
         }
 
     def publish(self, ended: Message | None = None) -> None:
-        """Send panels the list of entries and the new ones; save it beside them.
+        """Send the list of entries and the new ones to panels, and update the saved outputs.
 
         Args:
-            ended: how an ask ended, where that is the reason.
+            ended: the end of an ask, if that is the reason.
         """
         if not len(self.session.conversation) and ended is None:
             self.asides = []
@@ -347,7 +347,7 @@ class Panels:
     def _standing(self) -> Message:
         try:
             return self.kernel.standing()
-        except Exception as error:  # noqa: BLE001 - a panel that cannot say it is still a panel
+        except Exception as error:  # noqa: BLE001 - the panel works without it
             log_swallowed(error)
             return {"state": "unknown", "rows": [["State", failure(error)[0]]]}
 
@@ -374,7 +374,7 @@ class Panels:
             self._send_to_all({"kind": "pending", **pending.values()})
 
     def drop(self, pending: PendingAsk, words: str) -> None:
-        """Report to every panel that an ask ended before it was sent, and why.
+        """Report to every panel that an ask ended before it was sent, with the reason.
 
         Args:
             pending: the ask.
@@ -408,7 +408,7 @@ class Panels:
         ask, outcome, error = event.ask, event.outcome, event.error
         pending = self.pending.pop(ask.live, None)
         if pending is None and outcome is None:
-            return  # it failed before it began, and says so where it was asked
+            return  # it failed before it began, and its cell shows that
         pending = pending or PendingAsk(ask)
         is_failure = error is not None and not isinstance(error, KeyboardInterrupt)
         if is_failure or (outcome is not None and not ask.history):
@@ -452,14 +452,14 @@ class Panels:
             shown: the panel.
             message: the message.
         """
-        with swallowed():  # a page that went away does not silence the others
+        with swallowed():  # a page that went away must not stop the others
             self.context.run(shown.send, message)
 
     # Requests of pages.
 
     def _receive(self, shown: Shown, message: Message, context: contextvars.Context) -> None:
-        # Pages get messages in the context of their last message: ipykernel passes their next one
-        # to the thread that sent to them, past a running cell.
+        # Messages are sent in the context of a page's last message. Then ipykernel passes the
+        # page's next message to this thread, past a running cell.
         self.context = context
         view = message.get("view", "")
 
@@ -469,16 +469,16 @@ class Panels:
         self._try(partial(self._take, shown, message, answer), message, answer)
 
     def _try(self, work: Callable[[], object], message: Message, answer: Send) -> None:
-        """Do the work for a page; report a failure by the kind of its error, which quotes nothing.
+        """Do work for a page; report a failure by the error's type, which quotes nothing.
 
         Args:
-            work: does it.
-            message: the page's.
+            work: the work.
+            message: the page's message.
             answer: sends the page an answer.
         """
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - whatever it is, a page waits for an answer
+        except Exception as error:  # noqa: BLE001 - a page waits for an answer
             log_swallowed(error)
             what = "Nothing was sent" if message.get("kind") == "ask" else "That was not done"
             words = FAILED.format(what=what, error=type(error).__name__)
@@ -530,18 +530,18 @@ class Panels:
                     self._later(partial(self._hand_over, turn.number, owner), message, answer)
 
     def _later(self, work: Callable[[], object], message: Message, answer: Send) -> None:
-        """Do something in the worker's thread: it may have to wait for a reply to end."""
+        """Do work in the thread for slow work, as it may have to wait for a reply's end."""
         self._work.put(partial(self._try, work, message, answer))
 
     def _offer(self, message: Message, answer: Send) -> None:
-        """Offer to ask; the page says `go`, unless the reader has taken it back meanwhile."""
+        """Offer to ask. The page answers ``go``, unless the user has withdrawn the question."""
         text, nonce = message["text"], message["nonce"]
         old = self._turn(message["replaces"])
         if text is None:
-            text = "" if old is None else old.as_typed  # which pages may show otherwise
+            text = "" if old is None else old.as_typed  # pages may show it in another form
         for pending in tuple(self.pending.values()):
             if pending.stage == "asked":
-                # Its page has gone before it could say go.
+                # Its page has gone before it answered.
                 self.drop(pending, WITHDRAWN)
         why = ""
         if any(pending.mine for pending in self.pending.values()):
@@ -553,8 +553,8 @@ class Panels:
         if why:
             answer(_notice(why, nonce))
             return
-        # A turn of the panel is asked again in the same place, as a cell is run again where the
-        # prompt is another one.
+        # A turn of the panel is asked again in its place. With another prompt it is like a changed
+        # cell that runs again.
         names, shown = self.threads()
         thread = shown if len(names) > 1 else None
         ask = Ask(
@@ -599,7 +599,7 @@ class Panels:
         def waits(holder: str) -> None:
             self.drawing.put(partial(self._waits, pending, holder))
 
-        # Followers of the session already know of the failure.
+        # Followers of the session have already reported the failure.
         with swallowed(Exception, KeyboardInterrupt):
             self.session.run(pending.ask, _Waiting(waits), pending.halt)
 
@@ -618,7 +618,7 @@ class Panels:
         self.drawing.put(partial(answer, _notice(words)))
 
     def _pick(self, number: int, reply: int) -> None:
-        """Put another reply to a turn's question in its place, if both are still there."""
+        """Put another reply to a turn's question in force, if both are still there."""
 
         def pick(conversation: Conversation) -> Change | None:
             others = [turn.number for turn in conversation.replies.get(number, ())]
@@ -627,23 +627,23 @@ class Panels:
         self.session.change(pick)
 
     def _hand_over(self, number: int, owner: str) -> None:
-        """Let the cell that stands own the turn: run, it replaces it."""
+        """Make a cell the owner of a turn, so that its next run replaces the turn."""
         self.session.change(lambda conversation: conversation.hand_over(number, owner))
 
 
 def _notice(words: str, nonce: str | None = None) -> Message:
-    """Return words for the status region, or why the prompt of a nonce was not sent."""
+    """Return words for the status region, or the reason why a prompt was not sent."""
     return {"kind": "notice", "words": words, **known_items(nonce=nonce)}
 
 
 def _ended(pending: PendingAsk, words: str, *, answered: bool, fine: bool = False) -> Message:
-    """Return how an ask ended; a prompt of the panel's that was not answered goes back."""
+    """Return the end of an ask; an unanswered prompt of the panel goes back to the page."""
     prompt = pending.ask.as_typed if pending.mine and not answered else None
     return {"live": pending.ask.live, "words": words, "fine": fine, "prompt": prompt}
 
 
 class _Waiting(View):
-    """The view of the panel's own asks: everything else arrives by following."""
+    """The view of the panel's own asks; all but the wait arrives as events."""
 
     def __init__(self, waiting: Callable[[str], object]) -> None:
         self._say = waiting

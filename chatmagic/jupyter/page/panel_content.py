@@ -1,4 +1,4 @@
-"""Content of the panel, as parts of its messages; turns as cells.
+"""Content of the panel's messages: log entries, the gauge, and turns as cells.
 
 :mod:`chatmagic.render.markdown` makes all HTML that a page inserts. Everything else is plain text,
 with the characters that act made visible, and the page inserts it as text.
@@ -44,11 +44,11 @@ Aside: TypeAlias = tuple[int, Message]
 
 
 class LogEntries:
-    """The entries of the log at one moment: the live turns, with the asides behind theirs.
+    """The entries of the log at one moment: the live turns, and after each its asides.
 
     Args:
         conversation: the conversation; asks may add to it meanwhile.
-        asides: in the order of their arrival.
+        asides: the asides, in the order of their arrival.
     """
 
     def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
@@ -60,11 +60,11 @@ class LogEntries:
         self._asides = asides
 
     def window(self, count: int = 0) -> tuple[list[tuple[int, str]], int]:
-        """Return ids and versions of the newest entries, in order, and the number of turns before.
+        """Return ids and versions of the newest entries, and the number of earlier turns.
 
         Args:
-            count: smallest number of listed turns. Without it the window starts again only with
-                each page, so that a view that follows never asks again.
+            count: smallest number of listed turns. By default the window moves only by whole pages,
+                so that a view that follows never asks again.
         """
         numbers = [turn.number for turn in self._turns]
         first = (len(numbers) - PAGE) // PAGE * PAGE
@@ -76,7 +76,7 @@ class LogEntries:
         return listed + self._behind(gone), first
 
     def draw(self, ids: Collection[int]) -> list[Message]:
-        """Return entries, the newest page of those that are wanted and still there.
+        """Return the wanted entries that still exist, the newest page of them.
 
         Args:
             ids: ids that a window lists, or any value from a page.
@@ -118,7 +118,7 @@ def reply(reply: models.Reply, format: str = "markdown") -> Message:
 
     Args:
         reply: the reply.
-        format: the form in which it was asked for.
+        format: the requested form.
     """
     # The gauge above the log shows the credits, once and as they are now.
     return {
@@ -134,7 +134,7 @@ def prompt(text: str, asker: str, entry: str) -> Message:
 
     Args:
         text: the prompt as typed.
-        asker: who asked it, in words.
+        asker: the asker, in words.
         entry: place of the question, as in :class:`~chatmagic.conversation.turn.Turn`.
     """
     mine = entry == "panel"
@@ -181,7 +181,7 @@ def credits(state: CreditTracker, took: int | None, *, now: datetime) -> Message
 def cells_of(
     turns: Sequence[Turn], wanted: Collection[int] | None, on_page: Sequence[str]
 ) -> list[Message]:
-    """Return the cells to make, in order, and where.
+    """Return the cells to make, in order, each with its place.
 
     Args:
         turns: the live turns, in order.
