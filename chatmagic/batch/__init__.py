@@ -1,4 +1,4 @@
-"""Parts of a job of many rows: the rows, the pace of its requests, and its file.
+"""Parts of a job of many rows: its rows, and its file.
 
 Nothing here asks, or knows a conversation, a kernel or a page.
 """

@@ -23,7 +23,6 @@ from typing import Any, Final
 from chatmagic._json import digest, shared_fields
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.batch.job_file import JobFile, RowReply, replay_key
-from chatmagic.batch.pace import Pace, waiting_words
 from chatmagic.batch.rows import Rows, is_table, refuse_taken, with_replies
 from chatmagic.cassette.cassette import AnswerSource
 from chatmagic.client.client import Client
@@ -54,6 +53,8 @@ from chatmagic.text import counted, one_line
 MOST_WORKERS: Final = 32
 NAP: Final = 0.1
 """Seconds between two checks of the state."""
+SHORT: Final = 60.0
+"""Seconds up to which the end of a limit is waited for by itself."""
 MOST_FAILURES: Final = 10
 """Number of failed rows in succession that ends the map."""
 
@@ -276,8 +277,8 @@ class Job:
         """The error that ended it before its last row."""
         self.is_stopped = False
         """Whether no more rows are begun."""
-        self._pace = Pace(waits=waits)
-        self._workers, self._keeps = workers, keeps
+        self._workers, self._waits, self._keeps = workers, waits, keeps
+        self._paused_until = 0.0
         self._read_rows = self._sending = self._sent = self._failures = 0
         self._given = queue.SimpleQueue["Task | None"]()
         self._idle = queue.SimpleQueue[None]()
@@ -298,7 +299,8 @@ class Job:
     @property
     def credits_left(self) -> int | None:
         """Credits left by the latest answer; ``None`` is unknown."""
-        return self._pace.credits_left
+        credits = self.asker.credits
+        return None if credits is None else credits.remaining
 
     @property
     def is_running(self) -> bool:
@@ -525,18 +527,19 @@ class Job:
     def _ask(self, client: Client, line: RowReply, request: Request) -> None:
         """Send one row's request, and store its reply or its error.
 
-        It is sent once, or again after a refusal for a limit for which the job waits.
+        It is sent once. A request that was refused for a limit is sent again after the time that
+        the refusal names, as long as other rows are answered meanwhile.
         """
-        was_refused = False
+        at_refusal = -1  # number of the answered rows
         while self._may_send():
             before = self._sent
             reply, problem = self._send(client, request)
             is_limited = isinstance(problem, RateLimitError) and reply is None
             if isinstance(problem, BudgetError) and (self._sending or self._sent > before):
-                # While the cost of a request is unknown, one request reserves the whole rest.
+                # Until the cost of a request is known, one alone may reserve the whole rest.
                 time.sleep(NAP)
-            elif is_limited and not was_refused and self._is_waited_for(problem):
-                was_refused = True
+            elif is_limited and self._is_waited_for(problem, at_refusal):
+                at_refusal = self.answered
             else:
                 if problem is not None and (is_limited or isinstance(problem, _ENDING)):
                     self._end(problem)
@@ -544,34 +547,41 @@ class Job:
                     self._keep(line, reply, problem)
                 return
 
-    def _is_waited_for(self, refusal: Any) -> bool:
-        """Note a refusal for a limit; return whether the job waits for its end."""
+    def _is_waited_for(self, refusal: Any, answered: int) -> bool:
+        """Let all requests wait until a refusal's time; return whether they do.
+
+        Args:
+            refusal: the error, which may name the time.
+            answered: number of the answered rows at the refusal of this row before.
+        """
+        until = refusal.retry_after
+        if until is None or not (self._sending or self.answered > answered):
+            return False
+        seconds = (until - datetime.now(UTC)).total_seconds()
+        if seconds > SHORT and not self._waits:
+            hint = [refusal.hint, "wait=True waits for the reset."]
+            refusal.hint = " ".join(filter(None, hint))
+            return False
         with self._lock:
-            return self._pace.refuse(refusal, time.monotonic(), datetime.now(UTC)).is_waited_for
+            self._paused_until = time.monotonic() + seconds
+            self.waiting = f"waiting until {until:%Y-%m-%d %H:%M:%S} UTC"
+        return True
 
     def _may_send(self) -> bool:
-        """Wait until a request may be sent and its reply has room; return whether it may be sent.
-
-        A job waits for pauses of up to a minute, and for those that answers under way may end.
-        """
+        """Wait until a request may be sent, with room for its reply; return whether it may."""
         while True:
             with self._lock:
                 if not threading.main_thread().is_alive():
                     self._end(RuntimeError("the program has ended"))
                 if self.is_stopped:
                     return False
-                now = time.monotonic()
-                pause = self._pace.pause(self._sending, self.asker.meter.dearest or 1, now)
-                self.waiting = waiting_words(pause, datetime.now(UTC), now)
-                if pause is None:
+                left = self._paused_until - time.monotonic()
+                if left <= 0:
+                    self.waiting = ""
                     self.file.make_room(self._sending + 1)
                     self._sending += 1
                     return True
-            if not pause.is_waited_for:
-                hint = "wait=True waits for the reset." if pause.until is not None else None
-                self._end(RateLimitError(f"{pause.why} The next row was not sent.", hint=hint))
-                return False
-            time.sleep(NAP if pause.until is None else min(max(pause.until - now, 0.0), NAP))
+            time.sleep(min(left, NAP))
 
     def _send(
         self, client: Client, request: Request
@@ -592,8 +602,6 @@ class Job:
             with self._lock:
                 self._sending -= 1
                 self._sent += is_asked
-                window = client.credit_tracker.requests
-                self._pace.note(self.asker.credits, window, time.monotonic())
 
     def _keep(
         self,

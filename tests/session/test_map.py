@@ -449,8 +449,9 @@ def test_credits_that_are_used_up(asking: Session, service: RowService) -> None:
     with pytest.raises(RateLimitError) as caught:
         asking.map("{{ it }}", list("abcdef"), yes=True, workers=1, file="rows.jsonl")
     assert str(caught.value) == (
-        "No credits are left. The next row was not sent. wait=True waits for the reset. "
-        "3 rows answered by this run, kept in rows.jsonl: the same call goes on."
+        'No credits left: 100 of 100 used, resets 2026-03-02 00:00 UTC: "rate limit exceeded: '
+        'daily credit limit reached" (HTTP 429). Ask again after the reset. wait=True waits for '
+        "the reset. 3 rows answered by this run, kept in rows.jsonl: the same call goes on."
     )
     assert asking.credits is not None
     assert asking.credits.remaining == 0
@@ -458,7 +459,7 @@ def test_credits_that_are_used_up(asking: Session, service: RowService) -> None:
     # One at a time: of several at once the lowest figure counts as the latest until the reset.
     replies = asking.map("{{ it }}", list("abcdef"), yes=True, workers=1, file="rows.jsonl")
     assert [reply.text for reply in replies] == list("ABCDEF")
-    assert sorted(service.prompts) == list("abcdef")
+    assert sorted(service.prompts) == list("abcddef")
 
 
 def test_threads_have_connections_of_their_own(
@@ -598,8 +599,10 @@ def test_an_error_of_all_rows_ends_it(
         job.start()
     with pytest.raises(type(error())) as caught:
         job.run(is_watched=False) if block else job.result()
+    hint = " wait=True waits for the reset." if error().retry_after and not waits else ""
     assert str(caught.value) == (
-        f"{error().message} 2 rows answered by this run, kept in job.jsonl: the same call goes on."
+        f"{error().message}{hint} 2 rows answered by this run, kept in job.jsonl: the same call "
+        "goes on."
     )
     assert rig.asking.asked == [*asked]
     assert [*rig.kept()] == [0, 1]
@@ -684,6 +687,24 @@ def test_a_limit_of_a_moment_is_waited_for(rig: Rig) -> None:
     assert job.waiting == ""
     assert rig.asking.asked == ["a", "b", "b", "c"]
     assert len(rig.kept()) == 3
+
+
+def test_a_row_waits_for_its_place_as_long_as_others_are_answered(rig: Rig) -> None:
+    """A window may have room for fewer rows than there are workers."""
+    began, ended, refusals = threading.Event(), threading.Event(), [limited(0.01)] * 3
+
+    def answer(prompt: str, halt: Halt) -> str:
+        if prompt == "b":
+            began.set()
+            assert ended.wait(PATIENCE)
+        elif refusals:
+            assert began.wait(PATIENCE)
+            raise refusals.pop()
+        ended.set()
+        return capitals(prompt, halt)
+
+    rig.job(list("ab"), answer, workers=2).run(is_watched=False)
+    assert [reply.text for reply in rig.kept().values()] == ["A", "B"]
 
 
 @pytest.mark.parametrize("seconds", [2, 3_600])
