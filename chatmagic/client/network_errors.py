@@ -108,7 +108,7 @@ _WAITED: Final[Mapping[Which, str]] = {
 
 
 def reported(error: BaseException, clock: Clock, url: str = "") -> BaseException:
-    """Return the error of this package for an exception of theirs; any other as it is.
+    """Return chatmagic's error for an exception of these libraries; any other as it is.
 
     The caller raises it outside of any handler. So it has no frames of ``http.client``, whose
     variables hold the request's bytes.

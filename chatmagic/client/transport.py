@@ -4,7 +4,7 @@ The only module that sends with ``requests`` and ``urllib3``. This module, and
 :mod:`chatmagic.client.connections` below it, add four things:
 
 - The connection adds the key, below everything that logs, redirects or reports, so no URL, header
-  or exception of theirs ever holds it.
+  or exception of these libraries ever holds it.
 - The body is read with ``read1``, which delivers every fragment as it arrives.
 - Another thread can stop a waiting reader at any point, even before the connection
   (:class:`~chatmagic.client.halt.Halt`).

@@ -44,7 +44,12 @@ class _Task:
     """The failed question because of which this one was not asked."""
 
     def is_before(self, threads: Sequence[str] | None) -> bool:
-        """Return whether it precedes a question in these threads of the conversation."""
+        """Return whether it precedes another question.
+
+        Args:
+            threads: names of the conversation's threads that the other question concerns; ``None``
+                for all.
+        """
         return threads is None or self.threads is None or self.threads[0] in threads
 
     def run(self, view: Live, send: Callable[[], Reply | None]) -> None:
@@ -228,8 +233,8 @@ class Background:
 
 def _not_asked(failed: _Task) -> ChatError:
     """Return the error of a question that is not asked because an earlier one failed."""
-    asker, what = failed.ask.asker, failure(cast("BaseException", failed.error))[0]
-    return ChatError(f"Nothing was sent, as {asker} failed in the background: {what}", hint=HINT)
+    asker, words = failed.ask.asker, failure(cast("BaseException", failed.error))[0]
+    return ChatError(f"Nothing was sent, as {asker} failed in the background: {words}", hint=HINT)
 
 
 def _until(check: Callable[[], bool]) -> None:

@@ -69,8 +69,8 @@ class AskingLine(TokenTransformBase):
             tokens_by_line: the cell's tokens, a list for each line.
         """
         for line, kind in product(tokens_by_line, (EscapedCommand, MagicAssign)):
-            if (found := kind.find([line])) is not None:
-                row, column = found.start_line, found.start_col
+            if (match := kind.find([line])) is not None:
+                row, column = match.start_line, match.start_col
                 text = next(token.line for token in line if token.start == (row + 1, column))
                 if re.match(_ASKS, text[column:]):
                     return cls(row, column, assigns=kind is MagicAssign)

@@ -207,7 +207,7 @@ def folded(summary: str, *parts: str | Shown) -> Shown:
 
     Args:
         summary: the line.
-        parts: as :func:`page` has them.
+        parts: as for :func:`page`.
     """
     html, text = _joined(parts)
     return f"<details><summary>{escape(summary)}</summary>{html}</details>", text

@@ -287,9 +287,9 @@ class ErrorBody:
     def from_json(cls, value: object) -> Self | None:
         """Read an error in any of the shapes that servers give it; ``None`` is no error.
 
-        Beside the documented shape: ``error`` as an object or a list, ``errors``,
-        ``detail``, ``error_description``, ``title``, a bare ``message`` (each as text, or as an
-        object or a list that holds it), and a list around any of them.
+        Beside the documented shape these are ``error`` as an object or a list, ``errors``,
+        ``detail``, ``error_description``, ``title``, and a bare ``message``. Each may be a text, or
+        an object or a list that holds it. A list may stand around any of them.
 
         Args:
             value: parsed JSON.

@@ -2,8 +2,8 @@ r"""Allow-list of formulas: which formulas of untrusted text a page may typeset.
 
 A page's typesetter reads a language of its own. That language makes links, styles, definitions
 and files, draws one thing over another, and can keep a page busy for minutes. So a formula is
-typeset only if ``formulas.toml`` lists each of its commands, if it closes each group that it opens,
-and if it is not nested too deeply. Any other formula is shown as it was written. If a listed
+typeset only if ``formulas.toml`` lists all its commands, all its groups are closed, and its nesting
+is not too deep. Any other formula is shown as it was written. If a listed
 formula has a mistake, the page shows an error in its place.
 """
 

@@ -40,7 +40,7 @@ def live_box(html: str, side: str, mark: str) -> str:
     Args:
         html: HTML from :func:`clean`.
         side: the direction of the reply as a whole: ``auto``, ``ltr`` or ``rtl``.
-        mark: CSS classes of ours, which no reply can have.
+        mark: CSS classes of chatmagic, which no reply can have.
     """
     return f'<div class="{REPLY} {mark}" dir="{side}" style="{CLIP}">\n{html}</div>'
 

@@ -100,8 +100,8 @@ class RowAsker:
         if columns:
             self.fields = () if schema is None else tuple(schema.document.get("properties", ()))
             if not self.fields:
-                what = "columns=True takes the fields of a schema, and there is none."
-                raise InputError(f"{what} Nothing was sent.")
+                message = "columns=True takes the fields of a schema, and there is none."
+                raise InputError(f"{message} Nothing was sent.")
         self.environment = environment
         self.ledger = ledger
         self._ask = replace(ask, form=schema)
@@ -145,8 +145,12 @@ class RowAsker:
             ask = replace(self._ask, prompt=template.in_front(self._front, prompt))
             request = ask.request((), self._extra)
         except ValueError as error:
-            what = error.message if isinstance(error, InputError) else f"{error}. Nothing was sent."
-            raise InputError(f"Row {number:,}: {what}", hint=getattr(error, "hint", None)) from None
+            message = (
+                error.message if isinstance(error, InputError) else f"{error}. Nothing was sent."
+            )
+            raise InputError(
+                f"Row {number:,}: {message}", hint=getattr(error, "hint", None)
+            ) from None
         return request, self._problem(number, prompt, missing)
 
     def _problem(self, number: int, prompt: str, missing: str | None) -> str | None:
@@ -694,8 +698,8 @@ def run(
             if not yes and job.tasks != []:
                 _agree(quote(job))
         if kept.unread:
-            what = counted(kept.unread, "line")
-            notify(environment, f"{what} of {path.name} cannot be read: that row is asked again.")
+            lines = counted(kept.unread, "line")
+            notify(environment, f"{lines} of {path.name} cannot be read: that row is asked again.")
         if block:
             return job.run(is_watched=environment.is_watched())
         job.start()

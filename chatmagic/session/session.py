@@ -1043,5 +1043,5 @@ def set_aside_note(change: Change | None) -> list[str]:
     if change is None:
         return []
     turns = [counted(len(change.went), "turn")] if change.went else []
-    what = " and ".join([*turns, *(f"the {kind}" for kind in change.steered)])
-    return [f"set aside {what} of cells gone from the page"]
+    items = " and ".join([*turns, *(f"the {kind}" for kind in change.steered)])
+    return [f"set aside {items} of cells gone from the page"]

@@ -4,8 +4,9 @@ Its part in the page is ``page/bridge.js`` of the labextension, which uses priva
 JupyterLab 4 and Notebook 7. Without these, and in other front ends, turns stand in the order of
 execution. Nothing of the bridge is saved in the notebook.
 
-A page that is reloaded while a reply arrives gets no updates of its output, may have no output for
-it, and cannot ask for it while the cell runs. So pages get the whole reply every few seconds, with
+A page that is reloaded while a reply arrives gets no updates of its output, and may have none for
+it. It cannot ask for the reply while the cell runs. So pages get the whole reply every few seconds,
+with
 the cell that shows it, and at the end the last state.
 
 The messages are described in :mod:`chatmagic.jupyter.page.messages`.

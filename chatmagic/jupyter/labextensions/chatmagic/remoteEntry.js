@@ -1,14 +1,14 @@
-// What JupyterLab 4 and Notebook 7 load of a prebuilt extension: a module-federation container
-// with `init` and `get`. Written by hand, so that installing needs no build step. The code itself
-// is in ES modules, which the browser loads from `page/`; a server has a folder called `static`
-// cached for a year, this one is checked at each load.
+// Entry of a prebuilt extension for JupyterLab 4 and Notebook 7: a module-federation container with
+// `init` and `get`. It is written by hand, so that an installation needs no build step. The code is in
+// ES modules, which the browser loads from `page/`. Browsers cache a folder called `static` for a year,
+// but check this one at each load.
 
 (() => {
   const { src } = document.currentScript;
   /** The packages that the front end shares, by name and version. */
   let shared = {};
 
-  /** Return a package of the front end: the version in use, as its tokens and classes count. */
+  /** Return a package of the front end, in the version that is in use. */
   async function sharedPackage(name) {
     const versions = Object.values(shared[name] ?? {});
     const version = versions.find(({ loaded }) => loaded) ?? versions[0];

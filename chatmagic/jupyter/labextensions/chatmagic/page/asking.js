@@ -5,7 +5,7 @@ import { bridgeSpeaks, interruptKernel, panelViews } from "./notebook.js";
 
 /** How long, in milliseconds, the kernel may take to answer. */
 export const ANSWER_MS = 3000;
-/** When the first ping is sent: then newer kernels route the next messages past a busy cell. */
+/** Milliseconds until the first ping, after which newer kernels route messages past a busy cell. */
 const PING_MS = 1000;
 
 export class KernelConnection {
@@ -26,7 +26,7 @@ export class KernelConnection {
     this.check = this.check.bind(this);
     model.on("msg:custom", this.receive);
     model.on("comm_live_update", this.check);
-    // Widgets are not told that a kernel was shut down in a page that was loaded again.
+    // In a reloaded page, widgets do not learn that a kernel was shut down.
     this.kernelChanged = model.widget_manager?.context?.sessionContext?.kernelChanged;
     this.kernelChanged?.connect(this.check);
     this.ping = setTimeout(() => this.send({ kind: "ping" }), PING_MS);
@@ -37,7 +37,7 @@ export class KernelConnection {
     this.attempt(() => this.model.send({ ...message, view: this.view }));
   }
 
-  /** Do a thing that fails if the kernel is gone. @param {() => void} act */
+  /** Do an action that fails if the kernel is gone. @param {() => void} act */
   attempt(act) {
     try {
       act();
@@ -79,7 +79,7 @@ export class KernelConnection {
   }
 }
 
-/** How long a kernel that runs a cell may take to hear Stop before it is interrupted. */
+/** Milliseconds that a kernel with a running cell has to hear Stop before it is interrupted. */
 const INTERRUPT_MS = 700;
 const UNDER_WAY = "A question from the panel is under way; Escape stops it.";
 const NO_ANSWER =
@@ -102,9 +102,9 @@ export class Asking {
     this.connection = connection;
     this.store = store;
     this.composer = composer;
-    /** @type {?{nonce: string, text: string, timer: number}} sent, and not yet answered */
+    /** @type {?{nonce: string, text: string, timer: number}} the unanswered prompt */
     this.sent = null;
-    /** @type {string | undefined} the name of the ask that this view sent last; so all below */
+    /** @type {string | undefined} the name of the ask that this view sent last */
     this.own = undefined;
     /** @type {string | undefined} the ask whose beginning this view announced */
     this.announced = undefined;
@@ -129,7 +129,7 @@ export class Asking {
   /**
    * Send a prompt.
    * @param {string} text
-   * @param {?number} [replaces] the turn in whose place the new one stands
+   * @param {?number} [replaces] the turn that the new one replaces
    * @param {boolean} [again] ask exactly that turn's question
    */
   ask(text, replaces = null, again = false) {
@@ -172,8 +172,8 @@ export class Asking {
     this.connection.send({ kind: "stop", live: ask.live });
     if (this.stopped !== ask.live) this.composer.announce("Stopping.");
     this.stopped = ask.live;
-    // Old kernels hear nothing while a cell runs. An interrupt ends the cell, so it is ours to
-    // send only where that cell is what is stopped.
+    // Old kernels hear nothing while a cell runs. An interrupt ends the cell, so it is sent only if the
+    // cell's own ask is to be stopped.
     clearTimeout(this.timer);
     this.timer = window.setTimeout(
       () => this.store.pending.has(ask.live) && !this.connection.lost && this.unheard(ask),
@@ -181,7 +181,7 @@ export class Asking {
     );
   }
 
-  /** Nothing was heard after Stop. @param {Pending} ask */
+  /** Act on a Stop that the kernel did not hear. @param {Pending} ask */
   unheard(ask) {
     if (ask.mine) this.composer.announce(BUSY_WITH_A_CELL, { wrong: true });
     else if (interruptKernel(this.model)) this.composer.announce("Interrupting the kernel.");
@@ -224,16 +224,16 @@ export class Asking {
   }
 
   /**
-   * Announce how an ask ended, and give back a prompt that was not answered.
+   * Announce the end of an ask, and give back a prompt that was not answered.
    * @param {import("./messages.js").Ended} ended
    * @param {Pending | undefined} ask as it was
    */
   takeEnd({ live, words, fine, prompt }, ask) {
     if (live === this.withdrawn) return;
-    // The view that announced the beginning announces the end: a bridge may have come since.
+    // The view that announced the beginning announces the end, even if a bridge has opened since.
     const silent = ask !== undefined && live !== this.announced && this.elsewhere(ask);
     this.composer.announce(words, { wrong: !fine, silent });
-    // It stands in full in the log.
+    // The log has the whole text.
     this.composer.status.classList.toggle("cm-brief", !fine);
     clearTimeout(this.timer);
     if (prompt !== null && !this.composer.text) this.composer.text = prompt;

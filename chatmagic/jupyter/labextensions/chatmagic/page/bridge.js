@@ -1,8 +1,7 @@
-// The page's end of the bridge (the kernel's is chatmagic/jupyter/page/bridge.py). It reports
-// the cells of this notebook from top to bottom to the kernel, shows prompts as prose, marks
-// cells on the kernel's request, and speaks through one status region. It uses private
-// interfaces of JupyterLab 4 and Notebook 7: if one is missing, the feature is silently left
-// out.
+// The page's part of the bridge (the kernel's part is chatmagic/jupyter/page/bridge.py). It reports the
+// cells of this notebook from top to bottom to the kernel, shows prompts as prose, marks cells for the
+// kernel, and announces events in one status region. It uses private interfaces of JupyterLab 4 and
+// Notebook 7. If one is missing, its feature is left out without a message.
 
 import { addToolsIn, copyWords, newCodeCell, placeCode, removeToolsIn } from "./code.js";
 import { statusRegion } from "./dom.js";
@@ -17,17 +16,17 @@ import { PromptStyle, mark, noteAsking, noteBelow, runCells, runWords } from "./
 /** @typedef {import("./notebook.js").Context} Context */
 /** @typedef {import("./link.js").KernelLink} KernelLink */
 
-/** When a new view of the notebook may have its tab's title: soon, on a slow machine later. */
+/** Milliseconds until the tab of a new view has its title: on a fast and on a slow machine. */
 const TITLED_MS = [300, 3000];
 /** The states of a kernel that has ended. */
 const ENDED = new Set(["restarting", "autorestarting", "dead", "terminating"]);
-/** After how long a reply has its last state, unless the page was loaded again while it came. */
+/** Milliseconds until a reply has its last state, unless the page was reloaded meanwhile. */
 const SETTLED_MS = 5000;
 
-/** @type {Set<Bridge>} those of this page that are open, the oldest first */
+/** @type {Set<Bridge>} the open bridges of this page, the oldest first */
 const BRIDGES = new Set();
 
-/** Say how a button's work went. @param {{words: string}} outcome */
+/** Announce the outcome of a button. @param {{words: string}} outcome */
 function announce({ words }) {
   statusRegion().textContent = words;
 }
@@ -54,7 +53,7 @@ export class Bridge {
   /**
    * @param {KernelLink} link to the kernel
    * @param {Context} context of the notebook
-   * @param {import("./messages.js").KernelState} [state] of the kernel, where it is known
+   * @param {import("./messages.js").KernelState} [state] of the kernel, if it is known
    */
   constructor(link, context, state) {
     this.link = link;
@@ -62,7 +61,7 @@ export class Bridge {
     this.state = state;
     this.cells = context.model.cells;
     this.kernel = context.sessionContext?.session?.kernel;
-    /** What a widget knows of the notebook around it. */
+    /** The notebook's facts, in the form that widgets have. */
     this.widget_manager = { context, kernel: this.kernel };
     this.page = Math.random().toString(36).slice(2);
     /** @type {Map<string, string>} words by the cell's id */
@@ -85,7 +84,7 @@ export class Bridge {
       this.painter.look();
     });
     this.painter = new Painter(document);
-    /** Hides in this page the note for files that an output under way is not complete. */
+    /** Hides the note in outputs under way that they are not complete, which is for files. */
     this.style = document.createElement("style");
     document.head.append(this.style);
     this.views = new MutationObserver(() => TITLED_MS.map((ms) => setTimeout(this.draw, ms)));
@@ -110,7 +109,7 @@ export class Bridge {
     this.settle();
   }
 
-  /** Ask for the last states that lack. */
+  /** Ask for missing last states. */
   settle() {
     setTimeout(() => {
       if (this.stopped) return;
@@ -123,12 +122,12 @@ export class Bridge {
 
   /** Return the names of the replies under way. */
   lives() {
-    // In the background no frame paints the last of it.
+    // A hidden page has no frames, so the last part is not painted there.
     const painted = Array.from(this.painter.replies).filter(([, { last }]) => !last);
     return new Set([...Object.keys(this.state?.asks ?? {}), ...painted.map(([live]) => live)]);
   }
 
-  /** Several changes at once are one report; it is sent before anything else can be run. */
+  /** Report changes of the cells; several at once are one report, sent before any cell can run. */
   changed() {
     if (this.pending) return;
     this.pending = true;
@@ -156,16 +155,16 @@ export class Bridge {
     return asks.find(([, name]) => name && this.cellNamed(name) === id)?.[0];
   }
 
-  /** Return whether it speaks for all notebooks of its kernel, which share the status region. */
+  /** Return whether this bridge announces for all notebooks of its kernel in this page. */
   speaks() {
     const same = Array.from(BRIDGES).filter(({ kernel }) => kernel?.id === this.kernel?.id);
     return same[0] === this;
   }
 
-  /** Tell the kernel the cells. @param {boolean} opened */
+  /** Report the cells to the kernel. @param {boolean} opened */
   tell(opened) {
     const cells = cellList(this.cells).map(({ id, type, outputs }) => {
-      // After the reply may follow other output of the cell, or the error of its interrupt.
+      // Other output may follow the reply, such as the error of an interrupt.
       const all = Array.from({ length: outputs?.length ?? 0 }, (_, at) => outputs?.get(at));
       const owner = all.map((output) => output?.metadata?.chatmagic?.owner).findLast(Boolean);
       return [id, type === "code", owner ?? null];
@@ -175,7 +174,7 @@ export class Bridge {
     this.send({ kind: "cells", page: this.page, notebook, name, opened, cells });
   }
 
-  /** Tell the kernel something. @param {object} content */
+  /** Send a message to the kernel. @param {object} content */
   send(content) {
     try {
       this.link.send(content);
@@ -184,7 +183,7 @@ export class Bridge {
     }
   }
 
-  /** Put the marks where they belong; nodes of cells come and go as the reader scrolls. */
+  /** Put the marks into the cells; nodes of cells come and go as the user scrolls. */
   draw() {
     if (this.stopped) return;
     const cells = cellList(this.cells);
@@ -269,7 +268,7 @@ export class Bridge {
     this.draw();
   }
 
-  /** What was painted is in the page alone. @param {unknown} _ @param {string} state */
+  /** Save painted parts, which only the page has. @param {unknown} _ @param {string} state */
   saving(_, state) {
     if (state === "started") saveOutputs(cellList(this.cells), this.painter);
   }
@@ -280,7 +279,7 @@ export class Bridge {
     return kernel !== this.kernel || ENDED.has(kernel?.status ?? "");
   }
 
-  /** Stop; of a kernel that has ended nothing more comes. */
+  /** Stop, because the kernel has ended and sends no more. */
   lose() {
     if (this.stopped) return;
     if (this.isLost()) endOutputs(cellList(this.cells), this.painter, this.lives());

@@ -1,5 +1,5 @@
-// Code of replies, in the panel and in cells: its buttons, and the cells that are made of it and
-// of the panel's turns.
+// Code of replies, in the panel and in cells: its buttons, and the cells made of code and of the panel's
+// turns.
 
 import { button, make } from "./dom.js";
 import {
@@ -17,9 +17,9 @@ import {
 
 export const NO_CELLS = "This front end does not let cells be made: ";
 const OURS = "chatmagic";
-/** Frames of code in the outputs of cells, of which a file has nothing. */
+/** Class of the frames of code in the outputs of cells, which no file keeps. */
 const IN_CELL = "cm-in-cell";
-/** How long buttons of code may take within a frame. */
+/** Milliseconds in each frame for adding buttons to code. */
 const TOOLS_MS = 20;
 
 /**
@@ -30,9 +30,9 @@ const TOOLS_MS = 20;
  */
 export function addCodeTools(code, actions, classes = "") {
   const box = code.closest(".chatmagic-scroll") ?? code;
-  // What is visible when it is copied.
+  // The text as it is visible at the time of copying.
   const text = () => /** @type {HTMLElement} */ (code).innerText ?? "";
-  // Where a cell shows it, Enter is the button's and not the notebook's.
+  // In a cell, Enter belongs to the button, not to the notebook.
   const tools = make("div", "cm-tools cm-code-tools", [
     button("copy", "Copy this code", () => actions.copy(text(), "The code")),
     button("cell", "Put this code into a new cell", () => actions.newCell(text(), frame)),
@@ -43,10 +43,10 @@ export function addCodeTools(code, actions, classes = "") {
 }
 
 /**
- * Give the code of replies in outputs its buttons; one that still comes may show a part of it.
+ * Add buttons to the code of replies in outputs; code under way may not be whole yet.
  * @param {Element} node
  * @param {CodeActions} actions
- * @param {() => boolean} isOver whether they are wanted no more
+ * @param {() => boolean} isOver whether buttons are no longer wanted
  */
 export function addToolsIn(node, actions, isOver) {
   const until = performance.now() + TOOLS_MS;
@@ -60,7 +60,7 @@ export function addToolsIn(node, actions, isOver) {
   }
 }
 
-/** Take the buttons of code in outputs away. @param {Element} node */
+/** Remove the buttons of code in outputs. @param {Element} node */
 export function removeToolsIn(node) {
   for (const frame of node.querySelectorAll(`.${IN_CELL}`)) {
     frame.replaceWith(...Array.from(frame.children).slice(0, 1));
@@ -75,9 +75,9 @@ export async function copyWords(text, what) {
 }
 
 /**
- * Put code into a new cell below, or on the clipboard where no cell can be made.
+ * Put code into a new cell below, or on the clipboard if no cell can be made.
  * @param {Host} model
- * @param {Element} element in the cell below which it goes
+ * @param {Element} element in the cell above the new one
  * @param {string} code
  */
 export async function newCodeCell(model, element, code) {
@@ -92,19 +92,19 @@ export async function newCodeCell(model, element, code) {
   return { done: false, words: NO_CELLS + instead };
 }
 
-/** Return a short hash (FNV-1a) by which an edit is seen. @param {string} text */
+/** Return a short hash (FNV-1a) that shows an edit. @param {string} text */
 function hash(text) {
   let value = 0x811c9dc5;
   for (const char of text) value = Math.imul(value ^ Number(char.codePointAt(0)), 0x01000193);
   return `${text.length}-${value >>> 0}`;
 }
 
-/** Return the mark of a cell as it was made; a copy of the cell has another id. @param {Cell} cell */
+/** Return the mark of an unedited cell; a copy of the cell has another id. @param {Cell} cell */
 const markOf = ({ id, sharedModel }) => hash(`${id} ${sharedModel.getSource()}`);
 
 /**
- * Put the cells of a reply's code below the cell that asks for them. Its earlier cells that were
- * edited or run since stay, and are the reader's from then on.
+ * Put the cells of a reply's code below the cell that asks for them. Earlier cells that were edited or
+ * run since stay, and belong to the user from then on.
  * @param {Host} model
  * @param {import("./messages.js").Code} message
  * @returns {Omit<import("./messages.js").Coded, "kind" | "key">}

@@ -4,7 +4,7 @@ import { button, enable, make } from "./dom.js";
 import { keepLostDraft, takeLostDraft } from "./notebook.js";
 
 /**
- * Whether a key is a shortcut for the front end: none that types, edits, moves or runs a cell.
+ * Whether a key is a shortcut for the front end. Keys that type, edit, move or run a cell are not.
  * @param {KeyboardEvent} event
  */
 export function isForFrontEnd(event) {
@@ -22,7 +22,7 @@ const KEYS = "Enter sends · Shift+Enter new line · Esc stops";
 const EDITING =
   "Editing a past prompt: the new reply replaces the old one. Escape leaves it.";
 
-/** What is typed and not sent: the next view finds it, also where the kernel is gone. */
+/** The typed text that was not sent. The next view finds it, even if the kernel is gone. */
 class Draft {
   /**
    * @param {import("./notebook.js").Model} model
@@ -42,13 +42,13 @@ class Draft {
     this.timer = 0;
     if (this.connection.lost) return keepLostDraft(this.model, text);
     this.connection.attempt(() => {
-      // A view that opens at once finds it here; the kernel, for the next panel, is told rarely.
+      // A new view finds the text here at once. The kernel, for the next panel, gets it rarely.
       this.model.set("draft", text);
       this.timer = window.setTimeout(() => this.flush(), DRAFT_MS);
     });
   }
 
-  /** Tell the kernel now. */
+  /** Send the text to the kernel now. */
   flush() {
     if (!this.timer) return;
     clearTimeout(this.timer);
@@ -64,12 +64,12 @@ export class Composer {
    * @param {object} actions
    * @param {() => void} actions.submit
    * @param {() => void} actions.stop
-   * @param {() => string[]} actions.prompts gives the prompts of before, the newest first
+   * @param {() => string[]} actions.prompts returns the earlier prompts, the newest first
    */
   constructor(model, connection, actions) {
     this.actions = actions;
     this.draft = new Draft(model, connection);
-    /** @type {?number} which prompt of before is shown, while it is not changed */
+    /** @type {?number} index of the earlier prompt that is shown, until it is changed */
     this.recalled = null;
     /** @type {?{turn: number, draft: string}} the edited turn, and the earlier text */
     this.editing = null;
@@ -79,7 +79,7 @@ export class Composer {
     this.input = make("textarea", "cm-input", "", { rows: "1", dir: "auto", ...hint });
     this.send = button("send", "Send", actions.submit, "Send");
     this.stop = button("stop", "Stop", actions.stop, "Stop");
-    // What streams moves it away between press and release: a press on it is a click on it.
+    // A growing reply may move the button between press and release, so a press counts as a click.
     this.stop.onpointerdown = (event) => this.stop.setPointerCapture(event.pointerId);
     this.status = make("div", "cm-status", "", { role: "status", "aria-live": "polite" });
     this.node = make("div", "cm-composer", [
@@ -89,7 +89,7 @@ export class Composer {
     ]);
     this.input.addEventListener("blur", () => this.draft.flush());
     this.input.addEventListener("input", () => this.changed());
-    // In another width the text, or the placeholder, takes other lines.
+    // In another width the text, or the placeholder, has another number of lines.
     let width = 0;
     this.resized = new ResizeObserver(([entry]) => {
       if (entry.contentRect.width !== width) this.grow();
@@ -130,7 +130,7 @@ export class Composer {
    * @param {string} words
    * @param {object} [how]
    * @param {boolean} [how.wrong]
-   * @param {boolean} [how.silent] shown only, as they are read out elsewhere
+   * @param {boolean} [how.silent] whether to show the words only, as they are read out elsewhere
    */
   announce(words, { wrong = false, silent = false } = {}) {
     this.status.setAttribute("aria-live", silent ? "off" : "polite");
@@ -170,7 +170,7 @@ export class Composer {
   }
 
   /**
-   * Bring back a prompt of before.
+   * Show an earlier prompt.
    * @param {KeyboardEvent} event
    * @param {number} step 1 is further back
    */
@@ -183,7 +183,10 @@ export class Composer {
     this.recalled = at < 0 ? null : at;
   }
 
-  /** @param {boolean} asking whether Stop has something to stop @param {boolean} free to send */
+  /**
+   * @param {boolean} asking whether Stop can stop an ask
+   * @param {boolean} free whether a prompt can be sent
+   */
   enable(asking, free) {
     this.stop.hidden = !asking;
     enable(this.send, free);

@@ -1,5 +1,4 @@
-// Elements of the page. Text is inserted as text; the only HTML comes from the kernel, made
-// safe.
+// Elements of the page. Text is inserted as text. The only HTML is safe HTML of the kernel.
 
 const ICONS = {
   copy: "M5 2h8v9h-1.5V3.5H5zM3 4.5h7.5V14H3zM4.5 6v6.5H9V6z",
@@ -48,7 +47,7 @@ export function make(tag, classes = "", content = "", attributes = {}) {
 export function button(icon, name, act, label) {
   const node = make("button", `cm-button cm-${icon}`, "", { type: "button" });
   node.innerHTML = `<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${ICONS[icon]}"/></svg>`;
-  // A name that is shown already is no tooltip as well.
+  // A visible name needs no tooltip.
   if (label) node.append(make("span", "", label));
   if (label !== name) node.setAttribute(label ? "aria-label" : "title", name);
   node.addEventListener("click", () => node.getAttribute("aria-disabled") !== "true" && act());
@@ -65,7 +64,7 @@ export function enable(node, can) {
 }
 
 /**
- * Give a node these children in this order, moving as few as possible: one that is moved loses
+ * Give a node these children in this order. As few as possible are moved, because a moved child loses
  * the focus.
  * @param {Element} parent
  * @param {Element[]} children
@@ -80,11 +79,11 @@ export function arrange(parent, children) {
   }
 }
 
-/** @type {HTMLElement | undefined} never looked for: an output may have any id */
+/** @type {HTMLElement | undefined} kept here, as an output may have the same id */
 let region;
 
 /**
- * Return the page's one status region, which is there before it speaks: one that comes with its
+ * Return the page's only status region. It is in the page before its first words, as a new region with
  * words is not read out.
  */
 export function statusRegion() {

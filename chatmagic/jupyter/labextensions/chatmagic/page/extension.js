@@ -5,7 +5,7 @@ import { statusRegion } from "./dom.js";
 import { KernelLink, MISMATCH, PROTOCOL } from "./link.js";
 import panel from "./panel.js";
 
-/** The module of the panel's widget. No package registry takes a name that begins so. */
+/** The module of the panel's widget. No package registry accepts a name with an underscore first. */
 const MODULE = "_chatmagic";
 const STYLES = ["style.css"];
 
@@ -27,7 +27,7 @@ function panelClasses({ DOMWidgetModel, DOMWidgetView }) {
   class PanelView extends DOMWidgetView {
     render() {
       super.render();
-      // A model without a comm is from the notebook's file, which anybody may have written.
+      // A model without a comm is from the notebook's file, which is untrusted.
       if (!this.model.comm_live) return;
       const { model, el } = this;
       if (model.get("protocol") === PROTOCOL) this.close = panel.render({ model, el });

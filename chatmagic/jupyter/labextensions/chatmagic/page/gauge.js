@@ -1,5 +1,5 @@
-// The gauge: the credits left, counting down to their reset in the reader's own time zone. The
-// kernel sends figures after each request and nothing in between.
+// The gauge: the credits left, with the time until their reset, in the user's own time zone. The kernel
+// sends figures only after each request.
 
 import { make } from "./dom.js";
 
@@ -16,7 +16,7 @@ export function spanWords(ms) {
 }
 
 /**
- * Return a time in words, with the date where it is another day.
+ * Return a time in words, with the date if that is not today.
  * @param {number} when
  * @param {number} now
  */
@@ -49,12 +49,12 @@ export function gaugeWords(credits, now) {
   if (credits.took !== null) {
     details.unshift(`The last turn took about ${credits.took.toLocaleString()}.`);
   }
-  // A window of requests that has ended says nothing of the next one.
+  // A window of requests that has ended says nothing about the next one.
   const over = credits.until !== null && Date.parse(credits.until) <= now;
   return { reset, details, requests: over ? "" : credits.requests };
 }
 
-/** A gauge that can be given figures; it counts by itself until it is stopped. */
+/** Gauge that shows the latest figures; it counts by itself until it is stopped. */
 export class Gauge {
   constructor() {
     this.fill = make("div", "cm-fill");

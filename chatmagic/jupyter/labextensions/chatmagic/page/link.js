@@ -7,7 +7,7 @@ import { Bridge } from "./bridge.js";
 import { statusRegion } from "./dom.js";
 import { notebookId } from "./notebook.js";
 
-/** As chatmagic/jupyter/page/messages.py and the package have them; a test compares them. */
+/** The values of chatmagic/jupyter/page/messages.py and of the package; a test compares them. */
 export const PROTOCOL = 3;
 export const VERSION = "0.2.0";
 const TARGET = "chatmagic.bridge";
@@ -27,10 +27,10 @@ export const MISMATCH =
 /** Return whether a comm is that of a bridge. @param {string | undefined} id */
 const isBridge = (id) => Boolean(id?.startsWith(`${TARGET}.`));
 
-/** Return whether a notebook has its kernel's comms; of several with one kernel the first has. */
+/** Return whether a notebook handles its kernel's comms, as the first of a kernel does. */
 const handlesComms = (/** @type {Kernel} */ kernel) => kernel.handleComms !== false;
 
-/** A comm over a connection that handles none. */
+/** A comm over a connection that does not handle comms. */
 class PlainComm {
   /** @param {Kernel} kernel @param {string} target @param {string} [id] */
   constructor(kernel, target, id = `${target}.${Math.random().toString(36).slice(2)}`) {
@@ -66,7 +66,7 @@ class PlainComm {
 }
 
 /**
- * Add the notebook's identity to its execute requests: a copy has the same cells.
+ * Add the notebook's identity to its execute requests, as a copy of it has the same cells.
  * @param {Kernel & Record<symbol, any>} kernel
  * @param {Context} context
  */
@@ -80,7 +80,7 @@ function nameNotebook(kernel, context) {
   };
 }
 
-/** The line from one notebook to its kernels, one after the other. */
+/** The connection from one notebook to its kernel, or to the next one after that. */
 export class KernelLink {
   /** @param {Context} context of the notebook */
   constructor(context) {
@@ -99,7 +99,7 @@ export class KernelLink {
     this.connect();
   }
 
-  /** Listen to the notebook's kernel, if it has another one than before. */
+  /** Listen to the notebook's kernel, if it is another one than before. */
   connect() {
     const kernel = this.context.sessionContext?.session?.kernel ?? null;
     if (kernel === this.kernel) return;
@@ -130,10 +130,10 @@ export class KernelLink {
     this.bridge?.receive(content.data);
   }
 
-  /** Attach a comm that the kernel has opened before. @param {string} id */
+  /** Attach a comm that the kernel opened earlier. @param {string} id */
   find(id) {
     const { kernel } = this;
-    // A kernel that is about to restart still sends the last state, when the page has dropped its comms.
+    // A kernel that is about to restart sends the last state after the page has dropped its comms.
     if (!isBridge(id) || (id === this.comm?.commId && !this.bridge?.stopped)) return;
     if (kernel && !handlesComms(kernel)) this.attach(new PlainComm(kernel, TARGET, id));
     else if (kernel?.createComm && !kernel.hasComm?.(id)) this.attach(kernel.createComm(TARGET, id));
@@ -163,9 +163,9 @@ export class KernelLink {
   }
 
   /**
-   * Send a message that may not wait behind the running cells: in a comm of its own, which has a
-   * subshell if kernel and page have them. The comm is never closed, because the page would end a
-   * subshell that may be at work.
+   * Send a message that may not wait for the running cells. It goes in a new comm, which has a subshell
+   * if kernel and page support that. The comm is never closed, because that would end a subshell that may
+   * be at work.
    * @param {object} content
    */
   async urge(content) {

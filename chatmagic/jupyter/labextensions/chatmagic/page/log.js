@@ -1,19 +1,18 @@
-// The log: the entries of the conversation and the asks under way, drawn from the store. It
-// follows the newest text until the reader scrolls up. Prompts and replies arrive as HTML that
-// the kernel has made safe.
+// The log: the entries of the conversation and the asks under way, drawn from the store. It follows the
+// newest text until the user scrolls up. Prompts and replies arrive as safe HTML.
 
 import { addCodeTools } from "./code.js";
 import { arrange, button, enable, make } from "./dom.js";
 import { typeset } from "./notebook.js";
 import { Painter } from "./paint.js";
 
-/** How near to the end, in pixels, a reader counts as being at the end. */
+/** Distance from the end, in pixels, that counts as being at the end. */
 const NEAR = 24;
 
 export class ScrollFollower {
   /**
    * @param {HTMLElement} box scrolls
-   * @param {HTMLElement} content grows by itself, too, as when formulas are typeset
+   * @param {HTMLElement} content may grow by itself, such as when formulas are typeset
    */
   constructor(box, content) {
     this.box = box;
@@ -23,14 +22,14 @@ export class ScrollFollower {
     this.top = 0;
     this.height = 0;
     box.addEventListener("scroll", () => this.scrolled());
-    // If the content grows at the same moment, a scroll alone does not show who moved.
+    // A scroll event alone does not show whether the user moved or the content grew.
     box.addEventListener("wheel", (event) => this.wheeled(event), { passive: true });
     this.observer = new ResizeObserver(() => this.follow());
     this.observer.observe(content);
     this.observer.observe(box);
   }
 
-  /** Note whether the reader has scrolled up; a box whose content changes scrolls, too. */
+  /** Note whether the user has scrolled up; changes of the content scroll, too. */
   scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.box;
     const isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR;
@@ -41,7 +40,7 @@ export class ScrollFollower {
   }
 
   /**
-   * Stop following a reader who turns the wheel upwards, before the box has moved.
+   * Stop following when the user turns the wheel upwards, before the box has moved.
    * @param {WheelEvent} event
    */
   wheeled(event) {
@@ -50,7 +49,7 @@ export class ScrollFollower {
     this.remember();
   }
 
-  /** @param {boolean} [always] also where the reader has scrolled up */
+  /** @param {boolean} [always] even if the user has scrolled up */
   follow(always = false) {
     if (always) this.follows = true;
     if (this.follows) this.box.scrollTop = this.box.scrollHeight;
@@ -58,7 +57,7 @@ export class ScrollFollower {
   }
 
   /**
-   * Change the content above and keep a node where it is on the screen.
+   * Change the content above a node, and keep the node in its place on the screen.
    * @param {HTMLElement | undefined} node
    * @param {() => void} change
    */
@@ -89,7 +88,7 @@ export class ScrollFollower {
 function promptNode(by, html) {
   const text = make("div", "cm-text jp-RenderedHTMLCommon");
   text.innerHTML = html;
-  // A heading, so that a reader can go from turn to turn; those of a reply are below it.
+  // A heading, so that a screen reader can go from turn to turn; a reply's headings are lower.
   const who = make("h3", "cm-who", by === "the panel" ? "You" : `You, in ${by}`);
   return make("div", "cm-prompt", [who, text]);
 }
@@ -189,7 +188,7 @@ export class PendingNode {
     this.waiting.hidden = Boolean(ask.html);
   }
 
-  /** Say below a partial reply that it has no end. @param {boolean} lost */
+  /** Show or hide the line that a partial reply has no end. @param {boolean} lost */
   lose(lost) {
     this.lost.hidden = !lost;
   }
@@ -219,7 +218,7 @@ export class Log {
     this.earlier.addEventListener("click", () => actions.showEarlier());
     this.empty = make("p", "cm-empty", EMPTY);
     this.inner = make("div", "cm-inner");
-    // Not read out as it grows: the status region reports it, once.
+    // It is not read out as it grows; the status region reports it once.
     const role = { role: "log", "aria-label": "Conversation", "aria-live": "off", tabindex: "0" };
     this.node = make("div", "cm-log", [this.inner], role);
     this.scroll = new ScrollFollower(this.node, this.inner);
@@ -247,7 +246,7 @@ export class Log {
     this.earlier.textContent = `Show earlier turns (${store.earlier.toLocaleString()} more)`;
     this.empty.hidden = store.versions.size + asks.length > 0;
     const all = [this.earlier, this.empty, ...nodes, ...last.map((ask) => this.nodeOf(ask))];
-    // What the reader sees stays where it is, also when earlier turns come or go above it.
+    // The visible part stays in its place when earlier turns come or go above it.
     const top = Array.from(old.values()).find(({ node }) => nodes.includes(node))?.node;
     this.scroll.hold(top, () => arrange(this.inner, all));
     const replaced = new Set(asks.flatMap((ask) => ask.replaces));
@@ -283,7 +282,7 @@ export class Log {
     return /** @type {PendingNode} */ (this.pending.get(ask.live)).node;
   }
 
-  /** Say of the asks under way whether their kernel is gone. @param {boolean} lost */
+  /** Show on the asks under way whether their kernel is gone. @param {boolean} lost */
   lose(lost) {
     this.lost = lost;
     for (const node of this.pending.values()) node.lose(lost);

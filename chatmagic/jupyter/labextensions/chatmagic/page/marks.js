@@ -69,7 +69,7 @@ const STALE_BELOW = "chatmagic-below";
 const ASKING = "chatmagic-asking";
 const STOP_REPLY = "Stop";
 const RUN_AGAIN = "Run them again";
-/** The key by which JupyterLab and Notebook 7 run a cell; that they have no public call for. */
+/** The key by which JupyterLab and Notebook 7 run a cell, as they have no public call for it. */
 const RUN_KEY = {
   key: "Enter", code: "Enter", keyCode: 13, ctrlKey: true, bubbles: true, cancelable: true,
 };
@@ -83,7 +83,7 @@ const MARK = "chatmagic-mark";
 const MARK_STYLE = `${NOTE_STYLE} border-inline-start: 3px double currentColor;`;
 
 /**
- * Put a mark into a cell, or take it away.
+ * Put a mark into a cell, or remove it.
  * @param {Element} node
  * @param {string} [words]
  */
@@ -111,7 +111,7 @@ export function noteBelow(node, below, run) {
 }
 
 /**
- * Say in a cell that its reply still comes, with a button to stop it, or take that away.
+ * Put the note that its reply still arrives into a cell, with a button to stop it; or remove it.
  * @param {Element} node the cell's
  * @param {boolean} comes
  * @param {() => void} stop
@@ -124,7 +124,7 @@ export function noteAsking(node, comes, stop) {
 }
 
 /**
- * Put a note into a cell, or take it away.
+ * Put a note into a cell, or remove it.
  * @param {Element} node the cell's
  * @param {string} kind
  * @param {string | undefined} now the state it depends on; none removes it
@@ -138,7 +138,7 @@ function putNote(node, kind, now, content) {
   old?.remove();
   if (had) /** @type {HTMLElement} */ (node).focus();
   if (now === undefined) return;
-  // Enter is the button's and not the notebook's.
+  // Enter belongs to the button, not to the notebook.
   const shown = { role: "note", style: NOTE_STYLE, "data-lm-suppress-shortcuts": "true" };
   const made = make("div", kind, content(), shown);
   made.dataset.now = now;
@@ -146,9 +146,9 @@ function putNote(node, kind, now, content) {
 }
 
 /**
- * Run cells in their order, as their reader would: each is selected, and its key is pressed.
+ * Run cells in their order, as a user would: each is selected, and the key is pressed.
  * @param {import("./notebook.js").Host} model
- * @param {Element[]} panels those that show the notebook
+ * @param {Element[]} panels the panels that show the notebook
  * @param {string[]} ids
  * @param {string} [by] the cell that asks for it, which is running
  * @returns {Promise<{outcome: "started"|"queued"|"refused", count: number}>}
@@ -175,7 +175,7 @@ export async function runCells(model, panels, ids, by) {
 }
 
 /**
- * Run one cell; return whether it runs. With several selected, all of these would.
+ * Run one cell; return whether it runs. The key would run all selected cells.
  * @param {HTMLElement} node
  * @param {import("./notebook.js").Cell} cell
  */
@@ -188,7 +188,7 @@ async function runCell(node, cell) {
   return comes(() => cell.executionState !== "idle" || cell.executionCount !== before);
 }
 
-/** Return whether something comes true, soon. @param {() => boolean} check */
+/** Wait a moment for a check to be true, and return whether it is. @param {() => boolean} check */
 async function comes(check) {
   for (let checked = 0; checked < CHECKED; checked++) {
     await new Promise((resolve) => setTimeout(resolve, CHECKED_MS));
@@ -198,7 +198,7 @@ async function comes(check) {
 }
 
 /**
- * Return the result for cells that a button was to run, in words.
+ * Return the outcome of running cells, in words.
  * @param {{outcome: string, count: number}} result
  */
 export function runWords({ outcome, count }) {

@@ -1,10 +1,10 @@
-// Types of the messages between the kernel and a page; chatmagic/jupyter/page/messages.py says by which
-// way they go. The kernel's tests check each of its messages against these types, and the tests of both
+// Types of the messages between the kernel and a page; chatmagic/jupyter/page/messages.py describes
+// their ways. The kernel's tests check each of its messages against these types, and the tests of both
 // sides read the same examples.
 //
-// In the messages of the bridge, `live` is the name of an ask. A cell that a message names without its
-// notebook has the notebook's identity, and a space, before its id, where the page's execute requests
-// tell it.
+// In the messages of the bridge, `live` is the name of an ask. If a message names a cell without its
+// notebook, the cell's id follows the notebook's identity and a space, if the page's execute requests
+// have that identity.
 
 /**
  * @typedef {{words: string, level: "unknown"|"ok"|"low"|"empty", limit: ?number,

@@ -1,5 +1,5 @@
-// The panel's access to the front end around it: cells, a typesetter, an interrupt. None of it
-// is a public interface of JupyterLab or Notebook 7: if it is missing, each function says so.
+// The panel's access to its front end: cells, a typesetter, an interrupt. None of these is a public
+// interface of JupyterLab or Notebook 7. Each function reports a missing one.
 
 import { make } from "./dom.js";
 
@@ -73,7 +73,7 @@ export const BRIDGE = Symbol.for("chatmagic.bridge");
 const PANELS = Symbol.for("chatmagic.panels");
 const DRAFT = Symbol.for("chatmagic.draft");
 
-/** @param {Host} model @returns {NotebookModel | null} null where cells cannot be made */
+/** @param {Host} model @returns {NotebookModel | null} null if no cells can be made */
 export function notebookModel(model) {
   const notebook = model.widget_manager?.context?.model;
   const known = notebook?.cells && typeof notebook.sharedModel?.insertCell === "function";
@@ -103,7 +103,7 @@ export function keepLostDraft(model, text) {
   if (notebook) notebook[DRAFT] = text;
 }
 
-/** Return the text that was kept so, once. @param {Host} model @returns {string} */
+/** Return the text of `keepLostDraft`, once. @param {Host} model @returns {string} */
 export function takeLostDraft(model) {
   const notebook = notebookModel(model);
   const text = notebook?.[DRAFT] ?? "";
@@ -111,7 +111,7 @@ export function takeLostDraft(model) {
   return text;
 }
 
-/** Return the identity of a notebook, which is the same after a reload of its page. @param {Context} context */
+/** Return the identity of a notebook, which stays the same after a reload. @param {Context} context */
 export function notebookId(context) {
   return context.sessionContext?.session?.id ?? context.path;
 }
@@ -127,8 +127,8 @@ export function cellIds(model) {
 }
 
 /**
- * Return the nodes of a notebook's cells with their indexes: where it is windowed, only some cells
- * have a node. An output may look like a cell, and stands in one.
+ * Return the nodes of a notebook's cells with their indexes. In a windowed notebook only some cells
+ * have a node. An output that looks like a cell is inside one, and is left out.
  * @param {Element | null | undefined} root a node around them
  * @returns {{node: HTMLElement, index: number}[]}
  */
@@ -141,7 +141,7 @@ export function cellNodes(root) {
 }
 
 /**
- * Return the index of the cell that shows an element; the last cell's where none of them does.
+ * Return the index of the cell that shows an element; else the last cell's.
  * @param {Host} model
  * @param {Element} element
  */
@@ -156,7 +156,7 @@ export function cellIndex(model, element) {
  * @param {Host} model
  * @param {number} index
  * @param {object} cell as a notebook file has it
- * @returns {?string} its id, or null where the front end does not allow it
+ * @returns {?string} its id, or null if the front end does not allow it
  */
 export function insertCell(model, index, cell) {
   const notebook = notebookModel(model);
@@ -180,7 +180,7 @@ export function scrollToCell(element, index) {
     const cell = cellNodes(notebook).find((each) => each.index === index);
     cell?.node.scrollIntoView({ block: "nearest" });
   };
-  // One frame for the notebook to put it in, and one to lay it out.
+  // One frame for the notebook to insert the cell, and one to lay it out.
   requestAnimationFrame(() => requestAnimationFrame(scroll));
 }
 
@@ -202,7 +202,7 @@ export async function copyText(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Pages that are not served securely have the old way only.
+    // Pages without https have only the old interface.
     const area = make("textarea", "", "", { "aria-hidden": "true", style: "position: fixed" });
     area.value = text;
     document.body.append(area);
@@ -221,7 +221,7 @@ export function interruptKernel(model) {
 }
 
 /**
- * Bring the output that is saved beside the widget, behind its view, up to date in the notebook.
+ * Update the output that is saved after the widget's view in the notebook.
  * @param {Model} model
  * @param {Element} element the widget's
  * @param {Record<string, string>} data

@@ -1,13 +1,13 @@
-// Outputs of replies in a notebook's model. Only the kernel identifies chatmagic's outputs,
-// never a class: replies under way by their names, which nobody can guess, and ended replies by
-// the digests of their HTML. Nothing else is changed.
+// Outputs of replies in a notebook's model. A CSS class does not identify chatmagic's outputs; only the
+// kernel does: replies under way by their secret names, and ended replies by the digests of their HTML.
+// No other outputs are changed.
 
 import { sha256 } from "./sha256.js";
 
 /** @typedef {import("./notebook.js").Cell} Cell */
 /** @typedef {import("./notebook.js").Outputs} Outputs */
 
-/** What an output says of a reply under way, which this page hides while it comes. */
+/** The note in the output of a reply under way, which this page hides while the reply arrives. */
 const PARTIAL = '<p class="chatmagic-partial"><em>Not complete yet.</em></p>';
 const NOTE = /<p class="chatmagic-partial">[^]*?<\/p>/;
 const WAITING = /<p class="chatmagic-waiting"[^>]*>[^<]*<\/p>/;
@@ -16,18 +16,18 @@ const ENDED =
   "Run the cell again for a new reply.</em></p>";
 const LIVE =
   /<div class="chatmagic-reply [^"]* chatmagic-live-([0-9a-f]{12})(?: chatmagic-at-(\d+))?[ "]/;
-/** The characters of an output behind which no box of a reply under way begins. */
+/** Number of characters of an output in which the box of a reply under way must begin. */
 const HEAD = 20_000;
-/** The tag by which nbstripout leaves a cell's outputs. */
+/** The tag with which nbstripout keeps a cell's outputs. */
 const KEPT = "keep_output";
 
-/** Return a cell's outputs as a file has them. @param {Outputs | undefined} outputs */
+/** Return a cell's outputs in the form of a file. @param {Outputs | undefined} outputs */
 function listed(outputs) {
   return Array.from({ length: outputs?.length ?? 0 }, (_, at) => outputs?.get(at).toJSON());
 }
 
 /**
- * Return the outputs that show a reply as under way, by the name that their box has for it.
+ * Return the outputs that show a reply as under way, by the name in their box.
  * @param {Cell[]} cells
  */
 export function liveOutputs(cells) {
@@ -39,11 +39,11 @@ export function liveOutputs(cells) {
 }
 
 /**
- * Give a cell an output that it lacks, as its page was loaded again since it ran. Where this page
- * runs the cell, what was shown before has just gone, and does not come back.
+ * Add an output that a cell lacks because its page was reloaded. A cell that this page runs is left
+ * alone, as the page has just removed its outputs.
  * @param {Cell[]} cells
- * @param {{cell?: string, replaces?: boolean}} place the cell, and whether the replies that it
- *   showed before go
+ * @param {{cell?: string, replaces?: boolean}} place the cell, and whether its earlier replies are
+ * removed
  * @param {object} output
  */
 function addOutput(cells, { cell: id, replaces }, output) {
@@ -56,9 +56,9 @@ function addOutput(cells, { cell: id, replaces }, output) {
 }
 
 /**
- * Give the cell of a reply under way a box for it, where it has none.
+ * Add a box for a reply under way to its cell, if it has none.
  * @param {Cell[]} cells
- * @param {import("./messages.js").Paint} paint of all that is shown
+ * @param {import("./messages.js").Paint} paint of the whole reply
  * @param {string} blocks
  */
 export function addLiveOutput(cells, paint, blocks) {
@@ -70,7 +70,7 @@ export function addLiveOutput(cells, paint, blocks) {
 }
 
 /**
- * Bring the outputs that show a reply as under way to its last state, or give its cell one.
+ * Set the outputs that show a reply as under way to its last state, or add one to its cell.
  * @param {Cell[]} cells
  * @param {import("./messages.js").Settled} settled
  */
@@ -99,8 +99,8 @@ export function saveOutputs(cells, painter) {
 }
 
 /**
- * Keep the replies under way as partial: their kernel has ended. They keep their
- * names, by which a page that is loaded again has the last state where a kernel was only lost.
+ * Mark the replies under way as partial, because their kernel has ended. They keep their names: if the
+ * kernel was only lost, a reloaded page gets their last states by these.
  * @param {Cell[]} cells
  * @param {import("./paint.js").Painter} painter
  * @param {Set<string>} lives the names of the replies
@@ -117,8 +117,8 @@ export function endOutputs(cells, painter, lives) {
 }
 
 /**
- * Return the HTML after the tag of a reply's box, with other blocks in it.
- * @param {string} head all before that
+ * Return the HTML after the opening tag of a reply's box, with other blocks in the box.
+ * @param {string} head the HTML up to there
  * @param {string} rest
  * @param {string} blocks
  */
@@ -131,8 +131,8 @@ function withBlocks(head, rest, blocks) {
 /**
  * Change the HTML of an output that shows a reply under way.
  * @param {{outputs?: Outputs, at: number}} place
- * @param {(head: string, rest: string) => string} change of all to the end of the tag of the
- *   reply's box, and of the rest
+ * @param {(head: string, rest: string) => string} change returns the new HTML for the HTML up to the end
+ * of the box's opening tag, and for the rest
  */
 function writeOutput({ outputs, at }, change) {
   const output = outputs?.get(at).toJSON();
@@ -156,7 +156,7 @@ export class KnownOutputs {
     for (const digest of digests) this.digests.add(digest);
   }
 
-  /** Return whether an output is a reply's that has ended. @param {any} output */
+  /** Return whether an output is that of an ended reply. @param {any} output */
   has(output) {
     const { metadata, data } = output?.toJSON() ?? {};
     const html = data?.["text/html"];
@@ -168,13 +168,13 @@ export class KnownOutputs {
   }
 }
 
-/** Tag the cells whose outputs have a record, so that nbstripout leaves them. @param {Cell[]} cells */
+/** Tag the cells whose outputs have a record, so that nbstripout keeps them. @param {Cell[]} cells */
 export function tagKept(cells) {
   for (const cell of cells) {
     const outputs = Array.from({ length: cell.outputs?.length ?? 0 }, (_, at) => cell.outputs?.get(at));
     if (!outputs.some((output) => output?.metadata?.chatmagic)) continue;
     const tags = cell.getMetadata?.("tags") ?? [];
-    // Whoever has said no there is heard: with the tag, too, nbstripout would fail.
+    // A user's own `false` stays: nbstripout would fail with both.
     if (!Array.isArray(tags) || tags.includes(KEPT) || cell.getMetadata?.(KEPT) === false) continue;
     cell.setMetadata?.("tags", [...tags, KEPT]);
   }

@@ -5,22 +5,22 @@
 
 import { make } from "./dom.js";
 
-/** The most HTML that is put in within a frame, where more has come at once. */
+/** Largest number of characters of HTML that are inserted in one frame. */
 const FRAME = 30_000;
-/** What was painted into a box, whichever module of the page did it. */
+/** Key of the state of a box, shared by all modules of the page. */
 const PAINTED = Symbol.for("chatmagic.painted");
 
 /**
- * @typedef {{serial: number, count: number}} Shown how many blocks a box shows, of those that
- *   stand after the message of this number
+ * @typedef {{serial: number, count: number}} Shown the number of blocks that a box shows, as of the
+ * message of this serial
  * @typedef {Element & Record<symbol, Shown>} Box
- * @typedef {{html: string, since: number}} Block since which message it stands; without HTML, it
- *   came before this page did
+ * @typedef {{html: string, since: number}} Block its HTML, and the serial of the message that brought
+ * it; empty HTML came before this page
  */
 
 /** Return the content of a box. @param {Box} box @returns {Shown} */
 function paintedIn(box) {
-  // As the front end has drawn it, each child of it is a block.
+  // In a box that the front end has drawn, each child is a block.
   const [, at = "-1"] = box.className.match(/\bchatmagic-at-(\d+)/) ?? [""];
   return box[PAINTED] ?? { serial: Number(at), count: box.children.length };
 }
@@ -36,7 +36,7 @@ class Painted {
 }
 
 export class Painter {
-  /** @param {ParentNode} root where boxes are looked for, in any number of views */
+  /** @param {ParentNode} root the node around the boxes, in any number of views */
   constructor(root) {
     this.root = root;
     this.frame = 0;
@@ -52,9 +52,9 @@ export class Painter {
   }
 
   /**
-   * Return all that came of a reply; empty where that is not known, or is known better.
+   * Return the whole reply so far; empty if parts are missing, or if an output has more.
    * @param {string} live
-   * @param {number} [serial] of the last message that an output of it holds
+   * @param {number} [serial] of the last message in an output of the reply
    */
   painted(live, serial = -1) {
     const reply = this.replies.get(live);
@@ -62,7 +62,7 @@ export class Painter {
     return blocks.includes("") ? "" : blocks.join("");
   }
 
-  /** Take the new part of a reply. @param {import("./messages.js").Paint} message */
+  /** Add the new part of a reply. @param {import("./messages.js").Paint} message */
   take({ live, serial, keep, blocks, last = false }) {
     const reply = this.replies.get(live) ?? new Painted();
     this.replies.set(live, reply);
@@ -79,7 +79,7 @@ export class Painter {
     this.look();
   }
 
-  /** Paint missing parts, soon; boxes are made again as the front end draws and the reader scrolls. */
+  /** Paint missing parts soon; the front end makes new boxes when it draws or the user scrolls. */
   look() {
     if (!this.replies.size) return;
     this.frame ||= requestAnimationFrame(() => this.paint());
@@ -105,7 +105,7 @@ export class Painter {
    * @param {Box} box
    * @param {Painted} reply
    * @param {number} room in characters of HTML
-   * @returns {number} how much of it was taken
+   * @returns {number} the room that was taken
    */
   paintBox(box, reply, room) {
     const { blocks } = reply;

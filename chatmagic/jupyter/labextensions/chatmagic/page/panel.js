@@ -1,4 +1,4 @@
-// The chat panel: a view of the kernel's one conversation. The kernel lists the entries
+// The chat panel: a view of the kernel's conversation. The kernel lists the entries
 // (snapshots of ids and versions); the view asks for missing entries and draws them.
 
 import { Asking, KernelConnection } from "./asking.js";
@@ -12,7 +12,7 @@ import { Store } from "./store.js";
 
 const LOST = "This panel has lost its kernel: run its cell again. What is typed stays.";
 
-/** How many views this page has opened. */
+/** Number of views that this page has opened. */
 let opened = 0;
 
 /** The head of the panel: title, state, gauge, and the tools of the conversation. */
@@ -50,7 +50,7 @@ class Header {
   }
 
   /**
-   * Offer the threads, where there are several; the kernel says which one is shown.
+   * Offer the threads if there are several; the kernel decides which one is shown.
    * @param {string[]} names
    * @param {string} shown
    */
@@ -112,7 +112,7 @@ export class ChatView {
     this.rows = make("dl");
     this.node = this.layout();
     this.key = this.key.bind(this);
-    // Notebook 7 looks for shortcuts before a key reaches the panel, JupyterLab after.
+    // Notebook 7 handles shortcuts before a key reaches the panel, JupyterLab after that.
     window.addEventListener("keydown", this.key, true);
     element.classList.add("chatmagic-live");
     element.append(this.node);
@@ -124,7 +124,7 @@ export class ChatView {
 
   layout() {
     const summary = make("summary", "", "Settings in force");
-    // In the order of Tab, which begins at the prompt; the style sheet shows it from below.
+    // In the order of Tab, which begins at the prompt. The style sheet shows them from below.
     const parts = [
       make("h2", "cm-unseen", "Chat"),
       this.composer.node,
@@ -155,7 +155,7 @@ export class ChatView {
 
   /** @param {import("./messages.js").FromKernel} message */
   receive(message) {
-    // Until the kernel has answered this view, there is nothing to which news could be added.
+    // Before the kernel's first answer, there is no content that a message could change.
     if (!this.store.state && !(message.kind === "snapshot" && message.view)) return;
     switch (message.kind) {
       case "snapshot": this.takeSnapshot(message); break;
@@ -208,7 +208,7 @@ export class ChatView {
     if (begins) this.asking.replyStarted(ask);
   }
 
-  // What the reader does.
+  // Actions of the user.
 
   submit() {
     const { text, editing } = this.composer;
@@ -252,7 +252,7 @@ export class ChatView {
     if (!(event.target instanceof Node) || !this.node.contains(event.target)) return;
     if (isForFrontEnd(event)) return;
     event.stopPropagation();
-    // 229: an input method is composing, in browsers that do not say so otherwise.
+    // 229: an input method is composing, in browsers without `isComposing`.
     if (event.isComposing || event.keyCode === 229) return;
     if (event.key === "Escape") {
       event.preventDefault();
@@ -262,9 +262,9 @@ export class ChatView {
     }
   }
 
-  // Whether there is a kernel.
+  // Loss and return of the kernel.
 
-  /** Look again for a kernel that is gone, as far as is known. @returns {boolean} whether it is */
+  /** Look again for a lost kernel. @returns {boolean} whether it is lost */
   seek() {
     if (!this.connection.lost) return false;
     this.composer.announce(LOST, { wrong: true });

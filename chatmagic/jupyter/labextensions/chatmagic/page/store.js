@@ -6,7 +6,7 @@
 /** @typedef {import("./messages.js").Pending} Pending */
 /** @typedef {import("./messages.js").Snapshot} Snapshot */
 
-/** How many entries are asked for at once: the newest, which the reader sees, first. */
+/** Number of entries in one request; the newest, which the user sees, come first. */
 const CHUNK = 30;
 
 export class Store {
@@ -18,25 +18,25 @@ export class Store {
     this.entries = new Map();
     /** @type {Map<string, Pending>} asks under way by their names */
     this.pending = new Map();
-    /** @type {Map<number, string>} the versions that were asked for */
+    /** @type {Map<number, string>} the requested versions */
     this.requested = new Map();
-    /** How many turns the reader wants to see; 0 leaves it to the kernel. */
+    /** Number of turns that the user wants to see; 0 leaves it to the kernel. */
     this.count = 0;
-    /** How many turns stand before those that are shown. */
+    /** Number of turns before the shown ones. */
     this.earlier = 0;
     /** @type {?Snapshot} the last one */
     this.state = null;
   }
 
   /**
-   * Take a snapshot over.
+   * Store a snapshot.
    * @param {Snapshot} snapshot
    * @returns {FromPage[]} the requests for the kernel
    */
   takeSnapshot(snapshot) {
     const listed = new Map(snapshot.entries);
     const news = !snapshot.view;
-    // A view that shows earlier turns as well keeps them until the kernel has listed them.
+    // A view that shows earlier turns keeps them until the kernel has listed them, too.
     const known = news && this.count && snapshot.earlier ? Array.from(this.versions) : [];
     const before = known.slice(0, Math.max(known.findIndex(([id]) => listed.has(id)), 0));
     const kept = before.filter(([id]) => id > 0).length;
@@ -54,7 +54,7 @@ export class Store {
   }
 
   /**
-   * Take entries over.
+   * Store entries.
    * @param {Entry[]} entries
    * @returns {FromPage[]} the requests for the kernel
    */
@@ -74,7 +74,7 @@ export class Store {
   }
 
   /**
-   * Take news of an ask under way over.
+   * Store the state of an ask under way.
    * @param {Pending} ask
    * @returns {boolean} whether its reply has begun
    */
@@ -84,7 +84,7 @@ export class Store {
     return begins;
   }
 
-  /** Ask for the turns before those that are shown. @returns {FromPage} */
+  /** Return the request for the turns before the shown ones. @returns {FromPage} */
   wantEarlier() {
     this.count = this.turns().length + CHUNK;
     return { kind: "sync", count: this.count };
@@ -100,7 +100,7 @@ export class Store {
     return this.shown().filter((entry) => entry.id > 0);
   }
 
-  /** Return the prompts that were asked, the newest first: the panel's, where they failed. */
+  /** Return the prompts, the newest first; failed ones only if the panel asked them. */
   prompts() {
     const shown = this.shown().filter((entry) => entry.id > 0 || (entry.mine && entry.prompt));
     return shown.map((entry) => entry.prompt).reverse();
