@@ -141,9 +141,33 @@ class Endpoint:
             return f"%env {AUTH_VARIABLE}={auth}"  # which counts before the setting
         return self.how_to_set("auth", auth)
 
+    def words_here(self, words: str | None) -> str | None:
+        """Return advice for a notebook, in Python's words if it belongs to no kernel.
+
+        Args:
+            words: the advice; ``None`` for none.
+        """
+        if words is not None and not self.has_commands:
+            for pattern, here in _IN_PYTHON:
+                words = re.sub(pattern, here, words)
+        return words
+
     def posted_to(self) -> str:
         """Return the address that requests are posted to, for a message: no key is in it."""
         return redacted(shown_url(self.base_url), self.known_keys)
+
+
+_IN_PYTHON: Final = (
+    (r"%config ChatMagics\.(\w+) = (\{.*?\})", r"Client(\1=\2)"),
+    ("%chat shows (?:the settings|it)", "Client(base_url=…) sets the address"),
+    ("--temperature, --max-tokens, ChatMagics.extra_body", "temperature, max_tokens, extra_body"),
+    ("; %chat shows that", ""),
+    ("%chat shows where the key comes from; ", ""),
+    ("%chat_login asks for another one", "Client(api_key=…) takes another one"),
+    ("connect to it: %chat_connect URL", "Client(base_url=URL) asks it"),
+    ("--last N, or %chat_reset", "last=N, or a new Session"),
+)
+"""Patterns of advice for a notebook, and Python's words in their place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,8 +150,7 @@ def halted(clock: Clock, reason: Literal["stop"] | Which, url: str = "") -> Base
     return RequestTimeoutError(
         _WAITED[reason].format(seconds=f"{seconds:g}", at=at, end=end),
         which=reason,
-        hint=f'To wait longer: %config ChatMagics.timeout = {{"{reason}": {longer}}}, '
-        f"or in Python chatmagic.Timeout({reason}={longer}).",
+        hint=f'To wait longer: %config ChatMagics.timeout = {{"{reason}": {longer}}}',
     )
 
 

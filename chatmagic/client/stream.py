@@ -176,6 +176,7 @@ class Asking:
         except BaseException as error:
             self.close()
             if isinstance(error, ChatError):
+                error.hint = self._endpoint.words_here(error.hint)
                 raise error.alone()  # noqa: B904 - it is that very error
             raise
 
@@ -342,6 +343,7 @@ class ReplyStream(Asking):
             error.status = error.status or exchange.status
             if isinstance(error, ChatError) and error.reply is None:
                 self._advised(error)
+            error.hint = self._endpoint.words_here(error.hint)
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
 

@@ -59,7 +59,7 @@ def asked_for(
     if question.schema is not None and question.format != "json":
         raise InputError(
             f"A schema goes with the format json, not {question.format}. Nothing was sent.",
-            hint="Leave --format out, or %config ChatMagics.format; or take --schema away.",
+            hint="Leave out the format, which a setting may give, or the schema.",
         )
     name, schema = question.schema, question.form
     if question.format == "json" and name is None:

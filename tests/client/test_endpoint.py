@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,8 +12,9 @@ from environments import resolved_in_client, resolved_in_kernel
 
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, Timeout, request_fields, request_headers
-from chatmagic.errors import AuthenticationError, InputError
+from chatmagic.errors import HTTPS_WANTED, LESS_HINT, AuthenticationError, InputError
 from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.response_errors import ADDRESS_HINT, Answer, error_from_response
 
 KEY = "sk-private-7d1f"
 HOME, AWAY = "https://home.example", "https://away.example"
@@ -197,3 +200,30 @@ def test_how_a_key_goes_in_another_way(words: str, *, in_kernel: bool, is_set: b
         resolved_in_client(ENVIRONMENT), has_commands=in_kernel, has_auth_variable=is_set
     )
     assert service.how_to_set_auth("x-api-key") == words
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        (None, None),
+        ('%config ChatMagics.timeout = {"total": 5}', 'Client(timeout={"total": 5})'),
+        (ADDRESS_HINT, "Is the base address right? Client(base_url=…) sets the address."),
+        (HTTPS_WANTED, "Connect to it with https. Client(base_url=…) sets the address."),
+        (LESS_HINT, "Send less of it: last=N, or a new Session."),
+        ("If so, connect to it: %chat_connect URL.", "If so, Client(base_url=URL) asks it."),
+    ],
+)
+def test_python_is_advised_in_its_words(there: str | None, here: str | None) -> None:
+    """A kernel keeps the words of a notebook."""
+    service = resolved_in_client(ENVIRONMENT)
+    assert service.words_here(there) == here
+    assert replace(service, has_commands=True).words_here(there) == there
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413])
+def test_no_advice_in_python_names_a_command(status: int) -> None:
+    """Nor an option of a command."""
+    answer = Answer(status, [], datetime(2026, 1, 1, tzinfo=UTC))
+    words = resolved_in_client(ENVIRONMENT).words_here(error_from_response(answer, b"").hint)
+    assert words
+    assert not re.search(r"%\w|--\w|ChatMagics", words)

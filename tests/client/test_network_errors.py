@@ -169,14 +169,13 @@ def test_http_on_a_tls_port_is_told(authority: trustme.CA) -> None:
 
 @pytest.mark.parametrize("which", ["connect", "first_byte", "silence", "total"])
 def test_each_time_out_says_how_to_change_it(which: Which) -> None:
-    """In a notebook and in Python, with a longer time that would be taken."""
+    """In a notebook, with a longer time that would be taken."""
     clock = Clock(Timeout.from_value({which: 2.5}), Halt())
     error = network_errors.halted(clock, which, "http://here")
     assert isinstance(error, RequestTimeoutError)
     assert error.which == which
     assert "2.5 s" in error.message
-    assert f'%config ChatMagics.timeout = {{"{which}": 5}}' in str(error.hint)
-    assert f"chatmagic.Timeout({which}=5)" in str(error.hint)
+    assert error.hint == f'To wait longer: %config ChatMagics.timeout = {{"{which}": 5}}'
     assert Timeout.from_value({which: 5}) == Timeout(**{which: 5.0})
 
 

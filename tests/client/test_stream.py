@@ -284,7 +284,7 @@ def test_an_empty_answer_names_a_full_context_as_a_cause(kind: str) -> None:
     """Some servers say no more when a long conversation fills the model's context."""
     hint = str(failure(once(EMPTY[kind])).hint)
     assert "Ask again to try once more" in hint
-    assert "may fill the model's context: send less of it: --last N, or %chat_reset." in hint
+    assert "may fill the model's context: send less of it: last=N, or a new Session." in hint
 
 
 @pytest.mark.parametrize(
@@ -438,8 +438,8 @@ def test_a_refused_key_may_be_sent_another_way(auth: Auth, other: str) -> None:
     """The line says how, in Python; in a kernel ``%config`` or ``%env``."""
     error = told(refused(401), auth=auth)
     assert isinstance(error, AuthenticationError)
-    assert (error.hint or "").endswith(
-        "; %chat_login asks for another one. Or is it to be sent in another way? "
+    assert error.hint == (
+        "Client(api_key=…) takes another one. Or is it to be sent in another way? "
         f'Client(auth="{other}")'
     )
 
