@@ -1,4 +1,4 @@
-"""Turns, their places, stale turns, undo; a turn's record; a prompt's template.
+"""Turns, their order, stale turns, undo; a turn's record; a prompt's options and template.
 
-Pure: no clock, disk, environment, network or thread comes in here.
+Pure: nothing here uses a clock, a disk, the environment, the network or a thread.
 """

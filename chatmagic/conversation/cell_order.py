@@ -3,8 +3,7 @@
 A *page* here is one notebook in one tab. It reports its cells at every change; its last report is
 used even when the tab is gone. A kernel can have several pages: two notebooks with one kernel, or
 one notebook in two tabs. A console, or another front end, reports nothing, so a cell that no page
-ever listed is never missed. Pure values; the reports arrive through
-:mod:`chatmagic.jupyter.page.bridge`.
+ever listed is never missed. The reports arrive through :mod:`chatmagic.jupyter.page.bridge`.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ class PageReport:
     """A page's last report.
 
     Args:
-        page: which page; it has another name each time it is loaded.
+        page: name of the page, which differs each time that the page is loaded.
         notebook: identity that all pages of the same notebook share.
         name: name of the notebook; empty if the page does not report it.
         cells: its code cells from top to bottom, by hash.
-        opened: whether it was the page's first one.
+        opened: whether it was the page's first report.
     """
 
     page: str
@@ -60,7 +59,7 @@ class Layout:
         order: hashes of one page's cells from top to bottom.
         present: hashes of the cells of all pages.
         gone: hashes of the cells that some page had, and none has now.
-        named: for a cell whose outputs hold a record, the hash of the cell in that record.
+        named: for each cell whose outputs hold a record, the hash of the cell in that record.
     """
 
     order: tuple[str, ...]
@@ -99,10 +98,10 @@ class Pages:
         return {name: cell for report in self.reports for name, cell in report.cells.items()}
 
     def layout(self, owner: str | None) -> Layout | None:
-        """Return the layout for a cell that asks: its own page's, or else no order of its own.
+        """Return the layout for a cell that asks, with the order of its own page if there is one.
 
         Args:
-            owner: hash of the cell; ``None`` without a cell, for the newest report.
+            owner: hash of the cell; ``None`` for the newest report.
 
         Returns:
             The layout, or ``None`` if no page has reported.
@@ -129,7 +128,7 @@ class Pages:
     def unheard(self, known: AbstractSet[str | None], live: AbstractSet[str | None]) -> set[str]:
         """Return the cells whose outputs hold a record that is older than the kernel.
 
-        Only those above a live turn: a notebook that is run from top to bottom has none of them.
+        Only cells above a live turn count, so that a notebook has none while it runs from the top.
 
         Args:
             known: hashes of the cells that have run in this kernel, or have a place in its
@@ -148,7 +147,7 @@ class Pages:
         return older
 
     def names(self, owners: Collection[str]) -> dict[str, str]:
-        """Return the notebooks that cells stand in, in words; nothing where all are in one.
+        """Return the notebooks of cells, in words; empty if all cells are in one notebook.
 
         Args:
             owners: hashes of the cells.
@@ -171,8 +170,8 @@ def report_from(content: Any, first: str | None = None) -> PageReport | None:
     Args:
         content: the message: ``page``, ``notebook``, ``name``, ``opened``, and ``cells`` as
             lists of identity, whether it is code, and the hash that its outputs' record names.
-        first: the identity of the kernel's first notebook, if known; cells of others are known
-            by their notebook, too.
+        first: the identity of the kernel's first notebook, if known. The hashes of cells in other
+            notebooks include the notebook.
     """
     try:
         listed = [

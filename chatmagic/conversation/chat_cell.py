@@ -1,6 +1,6 @@
-"""Cells that ask: the effect of a cell's source, by its magics; and the source for a question.
+"""Cells that ask: the effect of a cell's source, by its magics, and the source for a question.
 
-:mod:`chatmagic.jupyter.input_transformers` takes the form of a cell from here, with each cell.
+:mod:`chatmagic.jupyter.input_transformers` uses it for each cell that runs.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from chatmagic.text import without_lone_surrogates
 
 # Text above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
 _ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
-# Compiled with the first cell that is read.
+# Strings, which are compiled at their first use.
 _CELL: Final = r"%%(?P<command>chat(?:_fix|_instructions)?)(?:[ \t]+(?P<line>.*))?[ \t]*$"
 _LINE: Final = (
     r"(?P<indent>[ \t]*)(?:[^\W\d][\w.]*[ \t]*=[ \t]*)?"
-    # IPython takes a magic without its % where that is no Python.
+    # IPython accepts a magic without its % if the line is not Python.
     r"(?P<percent>%|(?=chat\w*(?:[ \t]+[^\s=([.,)]|$)))"
     r"(?P<command>chat(?:_\w+)?)(?![\w?])(?P<line>.*)"
 )
@@ -33,7 +33,7 @@ _RECORDED: Final = {
     "chat_undo": "undo", "chat_redo": "redo", "chat_reset": "reset", "chat_hide": "hiding",
     "chat_continue": "turn", "chat_instructions": "instructions",
 }  # fmt: skip
-"""The kinds of the records that a command always leaves."""
+"""The kind of the record that each of these commands always leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class MagicCall:
     """Magic in a cell's source.
 
     Args:
-        name: such as ``chat_undo``.
+        name: the magic's name, such as ``chat_undo``.
         line: the text after the name.
         body: the text below ``%%chat`` and the like; ``None`` for a line.
         is_once: whether the cell runs it exactly once, unless an error ends it before.
@@ -61,14 +61,14 @@ class MagicCall:
 
     @property
     def asks(self) -> bool:
-        """Whether it puts a question of its own."""
+        """Whether it asks a question of its own."""
         return self.name in {"chat", "chat_fix"}
 
     def parsed(self, recorded: Mapping[str, Any] | None = None) -> ParsedLine | None:
         """Return the options and the question as typed; ``None`` if it asks nothing.
 
         Args:
-            recorded: the fields of the question that was asked, which may have been configured.
+            recorded: the fields of the question in the record, which settings may have set.
         """
         if options.is_only_help(self.line, self.body):
             return None
@@ -87,7 +87,7 @@ class MagicCall:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it asks, and shows nothing."""
+        """Whether it asks without showing the reply."""
         parsed = self.parsed() if self.asks else None
         return parsed is not None and parsed.quiet
 
@@ -164,10 +164,10 @@ def plan_of(source: str) -> Plan:
 
 
 def whole_cell(lines: Sequence[str]) -> MagicCall | None:
-    """Return the magic that takes all of a cell as its body; ``None`` for any other cell.
+    """Return the magic whose body is the whole cell; ``None`` for any other cell.
 
     Args:
-        lines: the cell's lines, with their ends.
+        lines: the cell's lines, with their line ends.
     """
     first = first_line(lines)
     magic = None if first is None else re.match(_CELL, lines[first].rstrip("\r\n"))
@@ -179,7 +179,7 @@ def whole_cell(lines: Sequence[str]) -> MagicCall | None:
 
 
 def first_line(lines: Sequence[str]) -> int | None:
-    """Return the number of a cell's first line, after lines that may stand above a magic, if any.
+    """Return the index of a cell's first line below those that may stand above a magic, if any.
 
     Args:
         lines: the cell's lines.
@@ -191,12 +191,12 @@ def source_for(prompt: str, *options: str, has_values: bool = False) -> str:
     """Return the source of the cell that asks a prompt.
 
     Args:
-        prompt: as typed.
-        options: of the cell, as typed.
+        prompt: the prompt as typed.
+        options: the options of the cell, as typed.
         has_values: whether its ``{{ }}`` are expressions, to be evaluated again.
     """
     is_raw = not has_values and ("{{" in prompt or re.match(COMMENT, prompt) is not None)
     first = " ".join(["%%chat", *options, *(["--raw"] if is_raw else [])])
-    # A cell's last line end is not part of its prompt.
+    # The cell's last line end is not part of the prompt, so the prompt's own needs another.
     end = "\n" if prompt.endswith("\n") else ""
     return f"{first}\n{prompt}{end}"

@@ -1,7 +1,7 @@
-"""A reply in two parts: whether it may be continued, how the parts are joined, and their turn.
+"""A reply in two parts: the joined text, and the turn with both parts.
 
 The rule is the 22nd of :mod:`chatmagic.conversation.conversation`. The record of the second part
-says how many of its characters repeat the first part, so that the parts can be joined from their
+gives the number of its characters that repeat the first part. So the parts can be joined from their
 outputs in the same way.
 """
 
@@ -45,10 +45,9 @@ def is_incomplete(reply: Reply) -> bool:
 
 
 def cut_size(first: str, second: str) -> int:
-    """Return how many characters of a second part are left out when the parts are joined.
+    """Return the number of characters of a second part that are left out when the parts are joined.
 
-    These are the repeated end of the first part, and the line that opens again a code block that
-    the first part left open.
+    These are the repeated end of the first part, and a line that opens its open code block again.
 
     Args:
         first: the first part.
@@ -69,7 +68,7 @@ def block_opening(first: str, second: str, format: Format) -> str | None:
     Args:
         first: the first part.
         second: the part from the continuation.
-        format: the form in which the reply is shown.
+        format: the form of the reply.
     """
     fence = open_fence(first) if format in {"markdown", "code"} else None
     if fence is None or first.endswith(fence[0]) or _opened_again(first, second):
@@ -86,7 +85,7 @@ def joined_text(first: str, second: str, left_out: int) -> str:
         left_out: number of its characters to leave out.
     """
     rest = second[left_out:]
-    # A fence counts only at the beginning of a line, and so does a row after a whole row.
+    # A fence, or a row after a whole row, must begin a line.
     is_fence = re.match(FENCE, rest) is not None and first.rpartition("\n")[2].strip() != ""
     return f"{first}\n{rest}" if is_fence or _is_new_row(first, rest) else f"{first}{rest}"
 
@@ -94,8 +93,7 @@ def joined_text(first: str, second: str, left_out: int) -> str:
 def joined(first: Turn, part: Turn) -> Turn:
     """Return the turn with both parts of its reply.
 
-    Its end is that of the second part, and its owner is the cell that asked for that part. Its
-    tokens and credits are those of both.
+    Its end and its owner are those of the second part. Its tokens and credits are those of both.
 
     Args:
         first: the turn with the first part.
@@ -113,7 +111,7 @@ def joined(first: Turn, part: Turn) -> Turn:
         reasoning="\n\n".join(filter(None, (before.reasoning, came.reasoning))) or None,
         by_order=before.by_order or came.by_order,
     )
-    # The turns and instructions of its first request are those of the turn, as is its record.
+    # The turn keeps the carried turns, the instructions and the record of its first request.
     turn = replace(
         part, reply=reply, carried=first.carried, last=first.last, instructions=first.instructions
     )
@@ -133,12 +131,12 @@ def joined(first: Turn, part: Turn) -> Turn:
 
 
 def _opened_again(first: str, second: str) -> re.Match[str] | None:
-    """Return the fence with which a second part opens the open block again."""
+    """Return the fence with which a second part opens the open block of the first part again."""
     opened, fence = open_fence(first), re.search(FENCE, second)
     if opened is None or fence is None or second[: fence.start()].strip("\n"):
         return None
     if first.endswith(opened[0]) and second.startswith(opened[0].strip("\n")):
-        return None  # The line that opens the block was the unfinished one.
+        return None  # The first part ended within the line that opens the block.
     # A fence without a word ends the block, unless repeated text follows it.
     is_end = not fence[2].strip() and not _overlap(first, second[fence.end() + 1 :])
     return fence if fence[1].startswith(opened[1]) and not is_end else None
@@ -162,7 +160,7 @@ def _is_telling(end: str, *, is_line: bool) -> bool:
 
     Args:
         end: the end of the first part.
-        is_line: whether it begins a line; then a whole line before the unfinished one is enough.
+        is_line: whether it begins a line. Then a whole line and a part of the next one are enough.
     """
     above, _, line = end.rpartition("\n")
     is_long = len(re.findall(r"\w", end)) >= _ALIKE or len(set(end)) > _DIFFERENT
@@ -180,14 +178,14 @@ def _begun_again(first: str, second: str) -> int:
     letters = re.split(r"\W", run)[-1]
     words = (line, line.lstrip(), run, "" if letters.isdigit() else letters)
     word = next((each for each in words if each and second.startswith(each)), "")
-    # A row continues if it has, with the new text, no more columns than the row above.
+    # A row continues if the new text gives it no more columns than the row above has.
     columns = (line + second.partition("\n")[0]).count("|")
     is_rest = "|" in word and columns <= above.rpartition("\n")[2].count("|")
     return 0 if is_rest or _is_divided(word, second, line) else len(word)
 
 
 def _is_divided(marker: str, second: str, line: str) -> bool:
-    """Return whether a second part continues a marker, such as ``**``, with its closing marker."""
+    """Return whether a second part completes a marker, such as ``**``, that was cut in two."""
     if not re.fullmatch(r"([$*`\"'_~#&-])\1*", marker):
         return False
     begin, *others = re.findall(rf"{re.escape(marker[0])}+", second)
@@ -199,7 +197,7 @@ def _is_divided(marker: str, second: str, line: str) -> bool:
 def _is_indented_again(first: str, second: str) -> bool:
     """Return whether a second part repeats the white space at the end of a first one.
 
-    The resulting indent has to fit the lines above and below as other lines fit theirs.
+    It does if the indent without the repetition fits the lines around it better.
     """
     above, _, line = first.rpartition("\n")
     block = re.split(FENCE, second)[0] or second

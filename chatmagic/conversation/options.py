@@ -1,10 +1,10 @@
 """The line of ``%%chat`` and ``%chat``: its options, the prompt, and hints for likely mistakes.
 
-One table makes the parser, the help, Tab and the manual. Options stand before the first other word.
+The parser, the help, Tab and the manual use one table. Options stand before the first other word.
 From that word on the line is the prompt, byte for byte, and ``--`` ends the options. There are no
 quotes and no escapes: a word is the text between white space. An option's value is the next word
 (``-t 0.5``), or follows ``=`` (``--last=2``) or a short flag (``-t0.5``). :mod:`argparse` reads
-options in the same way, but does not keep a prompt as it is.
+such options, but does not keep a prompt unchanged.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _ASKS: Final = (
     r"(?m)^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat(?:_(?:fix|retry|continue)\b|[ \t]+\S)|\bask\s*\("
 )
 _ALIKE: Final = 0.8
-"""How alike a misspelt name has to be: ``--temprature`` is, ``--system`` is not ``--stream``."""
+"""Least likeness of a misspelt name: ``--temprature`` has it, ``--system`` not to ``--stream``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Kind:
     """Kind of the values that an option takes.
 
     Args:
-        convert: reads a value, or raises :exc:`ValueError`.
+        convert: returns the value for a word, or raises :exc:`ValueError`.
         words: description of a value, for messages.
         suggested: the values that Tab offers.
     """
@@ -76,16 +76,15 @@ class Option:
     """Option of a command's line.
 
     Args:
-        spelling: its flags, the short one first, then the name of its value: a ``FILE`` is
-            completed by the names of files, a ``NAME`` by those of the namespace, a ``MODEL`` by
-            those that were listed, a ``THREAD`` by those of the threads; a name in lower case
-            is the value.
+        spelling: its flags, the short one first, then the name of its value. Tab completes a
+            ``FILE``, a ``NAME`` of the namespace, a listed ``MODEL`` and a ``THREAD``. A name in
+            lower case is the value itself.
         help: its effect, in a few words.
-        kind: the kind of its value; ``None`` for a switch, and if its command reads the value.
-        configurable: whether a ``ChatMagics`` trait gives its default; a switch then has an
-            opposite, which takes the trait back for one cell.
-        in_shell: whether ``chatmagic ask`` has it, where there are no cells and no names.
-        field: the field of :class:`ParsedLine` that it sets, where that has not its long name.
+        kind: the kind of its value; ``None`` for a switch, or if its command reads the value.
+        configurable: whether a ``ChatMagics`` trait gives its default. A switch then has an
+            opposite, which overrides the trait for one cell.
+        in_shell: whether ``chatmagic ask`` has it, which has no cells and no names.
+        field: the field of :class:`ParsedLine` that it sets, if its name is not the option's.
     """
 
     spelling: str
@@ -108,7 +107,7 @@ class Option:
 
     @property
     def opposite(self) -> str | None:
-        """The flag that takes a configured switch back; ``None`` for any other option."""
+        """The flag that overrides a configured switch; ``None`` for any other option."""
         if self.metavar or not self.configurable:
             return None
         name = self.flags[-1].removeprefix("--")
@@ -137,7 +136,7 @@ class Option:
 
 
 def _name(word: str) -> str:
-    # Python itself reads a name in this form, so the variable is found under it.
+    # Python normalizes names in this way.
     name = unicodedata.normalize("NFKC", word)
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError
@@ -225,16 +224,16 @@ MANUAL: Final = (
     "Lessons: chatmagic demo copies them and opens them in JupyterLab.",
     "Reference: notebooks/reference/index.md in the source of chatmagic.",
 )
-"""Where the manual is, for the help of ``%%chat?`` and of the command line: the wheel has the
-lessons alone.
+"""Places of the manual, for the help of ``%%chat?`` and of the command line. The wheel has only the
+lessons.
 """
 
 
 def typed_options(parameters: Parameters) -> list[str]:
-    """Return the options that ask with these parameters, as they are typed.
+    """Return the options with these parameters, as they are typed.
 
     Args:
-        parameters: of a question.
+        parameters: the parameters of a question.
     """
     words = []
     for option in OPTIONS:
@@ -245,10 +244,10 @@ def typed_options(parameters: Parameters) -> list[str]:
 
 
 def help_lines(options: Sequence[Option]) -> list[str]:
-    """Return a line of help for each of some options.
+    """Return a line of help for each option.
 
     Args:
-        options: in the order of the lines.
+        options: the options, in order.
     """
     width = max(len(option.spelling) for option in options)
     return [f"    {option.spelling:<{width}}  {option.help}" for option in options]
@@ -281,10 +280,10 @@ def usage(examples: Sequence[str] = ()) -> str:
 
 
 def flags_starting(beginning: str) -> list[str]:
-    """Return the flags that begin so, in the order of the table, the long ones first.
+    """Return the flags with a beginning, in the order of the table, the long ones first.
 
     Args:
-        beginning: as typed so far.
+        beginning: the text that is typed so far.
     """
     longest_first = sorted(BY_FLAG, key=lambda flag: not flag.startswith("--"))
     return [flag for flag in longest_first if flag.startswith(beginning)]
@@ -319,13 +318,13 @@ def parse_line(
     recorded: Mapping[str, Any] = _NOTHING,
     names: Mapping[str, Any] | None = None,
 ) -> ParsedLine:
-    """Read the line of ``%chat`` or ``%%chat``.
+    """Return the options and the prompt of a line of ``%chat`` or ``%%chat``.
 
     Args:
         line: the text after the magic's name.
         settings: the configured values by trait name (``no_history``, …); a missing one has the
             built-in default.
-        recorded: the fields of a question that was asked, which count before the settings.
+        recorded: the fields of a recorded question, which take precedence over the settings.
         names: the variables that an option's value may name, as ``$name`` or ``{name}``; ``None``
             if unknown.
 
@@ -344,7 +343,7 @@ def parse_line(
         if option is not None:
             name = value.strip("${}") if value and re.fullmatch(_VARIABLE, value) else ""
             if name and names is None:
-                continue  # the field of the question that was asked stays
+                continue  # the recorded field stays
             word = str(names[name]) if names and name in names else value
             fields[option.dest] = _value(option, flag, word)
         elif flag != "--":
@@ -356,7 +355,7 @@ def variable_fields(line: str) -> frozenset[str]:
     """Return the names of the fields whose values the options of a line take from variables.
 
     Args:
-        line: as :func:`parse_line` takes it.
+        line: as for :func:`parse_line`.
     """
     typed = ((option, value) for _, option, value, _ in _typed(line.strip()))
     is_name = partial(re.fullmatch, _VARIABLE)
@@ -368,7 +367,7 @@ class LineEnd:
     """End of a magic line that is being typed.
 
     Args:
-        word: the word at the end as far as it is typed; empty behind white space.
+        word: the unfinished word at the end; empty after white space.
         option: the option whose value the word is; ``None`` for any other word.
         in_prompt: whether the word belongs to the prompt.
     """
@@ -407,17 +406,17 @@ def _typed(line: str) -> Iterator[tuple[str, Option | None, str | None, str]]:
     flag, (word, rest) = "", _first(line)
     while flag != "--" and _is_like_an_option(word):
         flag, option, value = _flag(word)
-        following, behind = _first(rest)
+        following, after = _first(rest)
         if option and option.kind and value is None and not _is_like_an_option(following):
-            value, rest = following or None, behind
+            value, rest = following or None, after
         yield flag, option, value, rest
         word, rest = _first(rest)
 
 
 def _first(text: str) -> tuple[str, str]:
     """Return the first word of a text, and the rest; both may be empty."""
-    word, *behind = text.split(maxsplit=1) or [""]
-    return word, "".join(behind)
+    word, *after = text.split(maxsplit=1) or [""]
+    return word, "".join(after)
 
 
 def _is_like_an_option(word: str) -> bool:
@@ -446,7 +445,7 @@ def _value(option: Option, flag: str, word: str | None) -> object:
     """Return the value to which an option sets its field.
 
     Raises:
-        InputError: it takes another value, or none.
+        InputError: the option takes another value, or none.
     """
     name = "/".join(option.flags)
     if option.kind is None:
@@ -487,13 +486,13 @@ def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
 
 
 def refuse_thread_and_ask(source: str) -> None:
-    """Refuse a cell that begins a thread and also asks, in any order.
+    """Raise an error for a cell that begins a thread and also asks, in any order.
 
     Args:
         source: source of the cell; the body of ``%%chat`` is text.
 
     Raises:
-        InputError: it does both.
+        InputError: the cell does both.
     """
     is_prompt = source.lstrip().startswith("%%chat")
     if is_prompt or "%chat_thread" not in source:
@@ -506,14 +505,14 @@ def refuse_thread_and_ask(source: str) -> None:
 
 
 def mistaken_command(prompt: str, commands: Sequence[str]) -> str | None:
-    """Return the magic that was meant by a prompt which is only a command.
+    """Return the magic that a prompt means if it is only a command.
 
     ``%chat undo`` and ``%chat load talk.json`` would be sent and paid for, so such a prompt
     is refused first. A sentence never is.
 
     Args:
         prompt: the whole prompt, as typed.
-        commands: the names of the commands that there are.
+        commands: the names of all commands.
 
     Returns:
         The magic's name, such as ``chat_undo``; ``None`` for any other prompt.
@@ -531,7 +530,7 @@ def mistaken_command(prompt: str, commands: Sequence[str]) -> str | None:
 
 
 def is_only_help(line: str, body: str | None) -> bool:
-    """Return whether a question is the word ``help`` alone, which asks for the help.
+    """Return whether a question is only the word ``help``, which asks for the help.
 
     Args:
         line: the line after the magic's name.
@@ -541,14 +540,14 @@ def is_only_help(line: str, body: str | None) -> bool:
 
 
 def refuse_cell_comments(body: str, instead: str = "; --raw sends it") -> None:
-    """Refuse a body that begins with a comment which is meant for a tool, not for the model.
+    """Raise an error for a body that begins with a comment for a tool, not for the model.
 
     Args:
         body: the text below ``%%chat``.
         instead: the end of the hint: how to send it in spite of that.
 
     Raises:
-        InputError: it begins with ``# NBVAL_…`` or ``#| …``.
+        InputError: the body begins with ``# NBVAL_…`` or ``#| …``.
     """
     comment = re.match(COMMENT, body) if body.lstrip().startswith("#") else None
     if comment is not None:
@@ -560,7 +559,7 @@ def refuse_cell_comments(body: str, instead: str = "; --raw sends it") -> None:
 
 
 def _nearest(typed: str) -> str | None:
-    """Return the flag that was meant: one that begins so, holds that word, or is misspelt."""
+    """Return the likely flag: with this beginning, with this word, or with a similar spelling."""
     name = typed.removeprefix("--")
     long = {flag.removeprefix("--"): flag for flag in BY_FLAG if flag.startswith("--")}
     begun = (flag for flag in BY_FLAG if flag.startswith(typed))
@@ -575,7 +574,7 @@ def _alike(typed: str, words: Iterable[str]) -> list[str]:
 
 
 def merged_cell_notes(prompt: str) -> list[str]:
-    """Return a note that a command stands within the prompt, as when a page merged two cells.
+    """Return a note on a command within the prompt, such as after a merge of two cells.
 
     Args:
         prompt: the prompt as typed.

@@ -1,7 +1,7 @@
-"""A turn's record in an output's metadata, its JSON both ways, and its seal.
+"""A turn's record in an output's metadata: its fields, reading, writing, and its seal.
 
-A notebook may come from anyone, so reading is as strict as writing: an invalid field raises
-:exc:`ValueError`, never anything else. Unknown fields are ignored, and a missing field is the same
+A notebook may come from anyone, so reading is strict: an invalid field raises :exc:`ValueError`,
+never another error. Unknown fields are ignored, and a missing field is the same
 as a null one.
 
 The seal is one digest over all values of a record and every form of its output. A program that
@@ -49,17 +49,17 @@ class NewerVersionError(ValueError):
 
 
 def owner_from(value: object) -> str:
-    """Read the hash by which a cell is known.
+    """Return a cell's hash from a file.
 
     Args:
         value: any value from an untrusted file.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is no such hash.
     """
     if not isinstance(value, str) or not re.fullmatch(_OWNER, value):
         raise ValueError("not an owner")
-    return sys.intern(value)  # a saved turn has it in three places
+    return sys.intern(value)  # each saved turn has it three times
 
 
 def _earlier(value: object) -> tuple[int, str]:
@@ -71,16 +71,16 @@ def _earlier(value: object) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record(ReplyFacts):
-    """Facts of a turn in the metadata of its output: nothing that a reader cannot see.
+    """Facts of a turn in the metadata of its output.
 
     Args:
-        prompt: as typed; each inserted value stands as its expression.
-        values: the inserted values, as expression, size and digest; with their text only if values
-            are kept.
+        prompt: the prompt as typed, with expressions in place of inserted values.
+        values: the inserted values, each with its expression, size and digest, and with its text if
+            values are kept.
         state: ``complete``, ``interrupted`` or ``cut off``.
         owner: hash of the cell that owns the turn; ``None`` without one.
-        carried: digests of the newest turns that the request carried, oldest first: the last one
-            that a cell showed, and those since.
+        carried: digests of the newest turns that the request carried, oldest first, from the last
+            one that a cell showed.
         request: digest of the canonical request.
         reply: digest of the reply's text.
         parameters: the fields of :class:`Parameters` that were set.
@@ -90,13 +90,13 @@ class Record(ReplyFacts):
         instructions: the standing instructions that the request carried, without their text.
         in_place_of: digests of the turns with the earlier replies to its question, if it replaces
             one of them (rule 20).
-        picked: whether the reply is an earlier one that was put back, and was not asked.
-        continues: digest of the turn whose reply this one continues (rule 22); ``turn`` names the
-            turn with both parts then, and ``reply`` this part alone.
-        cut: number of this part's first characters that the turn with both parts leaves out.
+        picked: whether the reply is an earlier one that was put back.
+        continues: digest of the turn whose reply this one continues (rule 22). Then ``turn`` names
+            the turn with both parts, and ``reply`` only this part.
+        cut: number of the first characters of this part that the joined reply leaves out.
         block: line that opens the code block in which this part continues; ``None`` for none.
-        earlier: how many turns the request carried before those in ``carried``, and the chain
-            digest of these; ``None`` if there are none.
+        earlier: number of the carried turns before those in ``carried``, and the chain digest of
+            these, ``None`` if there are none.
     """
 
     prompt: str = json_field(exact_text, default=MISSING, required=True)
@@ -135,7 +135,7 @@ class Record(ReplyFacts):
 
         Raises:
             NewerVersionError: a later release wrote it.
-            ValueError: it is no record of a turn, or a field of it makes no sense.
+            ValueError: it is no record of a turn, or has an invalid field.
         """
         kind = kind_of(value)
         if kind not in {"turn", "pick"} or not isinstance(value, Mapping):
@@ -145,7 +145,7 @@ class Record(ReplyFacts):
 
     @property
     def in_history(self) -> bool:
-        """Whether the turn was kept in its conversation (not so with ``--no-history``)."""
+        """Whether the turn was kept in its conversation, which ``--no-history`` prevents."""
         return self.parameters.get("history") is not False
 
     @property
@@ -154,7 +154,7 @@ class Record(ReplyFacts):
         return replace(self, values=tuple(value.bare for value in self.values))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as an output's metadata keep it."""
+        """Return the record as JSON, for an output's metadata."""
         kind = "pick" if self.picked else "turn"
         return {"version": VERSION, "kind": kind, **fields_to_json(self)}
 
@@ -186,18 +186,18 @@ def kind_of(value: object) -> str:
 
 
 def owner_of(cell: str, notebook: str = "") -> str:
-    """Return the hash by which a cell is known; its identity is opaque, and may hold a path.
+    """Return the hash of a cell's identity, which may contain a path.
 
     Args:
         cell: the ``cellId`` of an execute request; in most front ends the id on disk.
-        notebook: the identity of its notebook, where that is not the first one of its kernel: a
-            copy of a notebook has the same cells.
+        notebook: the identity of its notebook, if that is not the first one of its kernel. A copy
+            of a notebook has cells with the same identities.
     """
     return digest(f"cell {cell}" + (notebook and f" of {notebook}"))[:16]
 
 
 def note(kind: Did) -> dict[str, Any]:
-    """Return the record of something that was done to the conversation.
+    """Return the record of an undo, a redo or a reset.
 
     Args:
         kind: the kind of change.
@@ -208,7 +208,7 @@ def note(kind: Did) -> dict[str, Any]:
 FIELD: Final = "seal"
 """The field of a record that holds its seal."""
 EXACT: Final = 2**53
-"""Up to this a page keeps an integer exactly; it reads every number as a double."""
+"""Largest integer that pages keep exactly, as they read every number as a double."""
 
 
 def sealed(record: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,7 +227,7 @@ def is_sealed(record: Mapping[str, Any], data: object) -> bool:
 
     Args:
         record: the record as JSON, from any file.
-        data: the output's data by type, in any form that a notebook keeps it in.
+        data: the output's data by type, in any form that a notebook has.
     """
     try:
         return record.get(FIELD) == _seal(record, data if isinstance(data, Mapping) else {})
@@ -236,7 +236,7 @@ def is_sealed(record: Mapping[str, Any], data: object) -> bool:
 
 
 def joined(value: object) -> object:
-    """Return a text that may stand as a list of its lines; anything else as it is.
+    """Return a text, which may be given as a list of its lines; any other value as it is.
 
     Args:
         value: any JSON value.
@@ -252,7 +252,7 @@ def _seal(record: Mapping[str, Any], data: Mapping[str, Any]) -> str:
 
 
 def canonical(value: Any) -> Any:
-    """Return a JSON value in the one form that all who save it agree on.
+    """Return a JSON value in the form that is the same for all programs that save it.
 
     Args:
         value: any JSON value.
@@ -267,13 +267,13 @@ def canonical(value: Any) -> Any:
 
 
 def _portable(value: Any) -> Any:
-    """Return an integer that a page would round as a text; any other value as it is."""
+    """Return a text for an integer that a page would round; any other value as it is."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return str(value) if is_whole and abs(value) > EXACT else value
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a JSON value with each value that holds no others changed."""
+    """Return a JSON value in which each text, number or other simple value is changed."""
     if isinstance(value, Mapping):
         return {name: _each(item, change) for name, item in value.items()}
     return [_each(item, change) for item in value] if isinstance(value, list) else change(value)

@@ -1,4 +1,4 @@
-"""Facts of a question: its prompt, values, parameters and cell; the parts of its request."""
+"""Facts of a question: its prompt, values, parameters and cell, and the parts of its request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from chatmagic.text import numbered, without_lone_surrogates
 Entry = Literal["cell", "panel", "python"]
 Format = Literal["markdown", "text", "code", "json"]
 Above = Literal["new", "all"]
-"""Cells above that go along: those since the question above in its thread, or all of them."""
+"""Selection of cells above: those since the question above in its thread, or all."""
 ValueKind = Literal["cell", "error", "instructions", "format"]
 """Kind of a value in front of a question; the value of an expression has none."""
 
@@ -37,10 +37,10 @@ ASKED_OF_AN_ERROR: Final = "Explain this error, and give the corrected code."
 ASKED_FOR_THE_REST: Final = (
     "Continue exactly where your reply above ends. Repeat nothing of it, and say nothing about it."
 )
-"""The message that asks for the rest of a reply: the last one of that request, and of no other."""
+"""The message that asks for the rest of a reply; no later request carries it."""
 
 NO_PARAMETERS: Final[Mapping[str, Any]] = {}
-"""Parameters of most turns: all of them share this value, which can be pickled with them."""
+"""Empty parameters, which most turns share."""
 
 
 def _integer(value: object) -> int:
@@ -83,9 +83,9 @@ class Schema:
     """Schema that the JSON of a reply has to have.
 
     Args:
-        name: as the asker names it.
+        name: its name, as the user gave it.
         text: the text for the model.
-        read: makes the asker's value of a JSON value; raises any error for another form.
+        read: returns the instance for a JSON value; raises any error for another form.
         document: the JSON schema.
     """
 
@@ -102,8 +102,8 @@ class Schema:
 
         Args:
             document: the JSON schema.
-            name: as the asker names it.
-            read: as :class:`Schema` has it.
+            name: its name, as the user gave it.
+            read: as for :class:`Schema`.
         """
         text = json.dumps(document, ensure_ascii=False, indent=2)
         return cls(name, f"{name}: a value of this JSON schema\n\n{text}", read, document)
@@ -120,7 +120,7 @@ class Value:
         text: the value's text; ``None`` if it is not kept.
         kind: kind of a value in front of the prompt; ``None`` for the value of
             ``{{ expression }}``.
-        cell: hash of the cell that it shows, by which it is known whether that has changed.
+        cell: hash of the cell that it shows, for a check whether the cell has changed.
     """
 
     expression: str = json_field(exact_text, default=MISSING, required=True)
@@ -164,7 +164,7 @@ class Value:
 
     @property
     def name(self) -> str:
-        """Its name in words: the expression, or for example ``cell load``."""
+        """Its name in words: the expression, or the kind and the name, such as ``cell 1 above``."""
         return self.expression if self.kind is None else f"{self.kind} {self.expression}".rstrip()
 
     @property
@@ -174,16 +174,16 @@ class Value:
 
     @property
     def bare(self) -> Self:
-        """The same without its text."""
+        """The same value without its text."""
         return replace(self, text=None)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as a record keeps it."""
+        """Return the value as JSON, for a record."""
         return fields_to_json(self)
 
 
 class AsTyped:
-    """Prompt as it is sent and, where values were put in, as typed."""
+    """Prompt as sent and, if it has values, as typed."""
 
     __slots__ = ()
 
@@ -215,18 +215,18 @@ class Parameters:
     Args:
         max_tokens: upper limit on generated tokens (fact 3); ``None`` leaves it out.
         temperature: sampling temperature (fact 3); ``None`` leaves it out.
-        model: name of the model that this question asks for; ``None`` is the one that is set.
+        model: name of the model for this question; ``None`` is the configured one.
         last: largest number of turns to carry, the newest; ``None`` for all.
-        stream: whether the reply is asked for as a stream.
-        history: whether the turns before go along and this one is kept.
-        format: the form in which the reply is asked for and shown.
-        schema: name of the schema that a reply in JSON has to have; ``None`` for none.
+        stream: whether the reply is requested as a stream.
+        history: whether the request carries the turns above, and this turn is kept.
+        format: the form of the reply.
+        schema: name of the schema of a reply in JSON; ``None`` for none.
         with_error: whether the last error is sent in front of the question.
         above: number of the nearest cells above to send in front, or :data:`Above`.
         tag: label or tag of the cells that go along.
         thread: name of its thread; ``None`` for the thread of its place.
         hide: whether later requests leave the turn out.
-        credit_line: whether the line of the credits stands under the reply.
+        credit_line: whether the reply has the line of the credits.
     """
 
     max_tokens: int | None = json_field(_integer)
@@ -246,11 +246,11 @@ class Parameters:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters that were set, as a record keeps them."""
+        """The parameters that were set, as JSON, for a record."""
         return fields_to_json(self, Parameters)
 
     def question(self, *typed: str) -> str:
-        """Return the question that is asked; about an error none need be typed.
+        """Return the question to send; about an error there is a default.
 
         Args:
             typed: its parts, on the line and under it; each may be empty.
@@ -263,8 +263,8 @@ class Parameters:
 class RequestFacts(Parameters, AsTyped):
     """Facts of a question: its text, its options and its place.
 
-    The ask and its turn take these fields from here: a fact that is added here passes from the ask
-    to the turn.
+    The ask and its turn inherit these fields. A fact that is added here passes from the ask to the
+    turn.
 
     Args:
         prompt: the question as it is sent.
@@ -275,10 +275,10 @@ class RequestFacts(Parameters, AsTyped):
         owner: hash of the cell that owns the turn; ``None`` without one.
         execution: identity of the cell's execution; ``None`` if unknown.
         entry: place of the question: a ``cell``, the ``panel``, or ``python``.
-        asker: name of the asker for people, such as ``cell [3]``.
+        asker: place of the question in words, such as ``cell [3]``.
         shown: whether an output of a cell shows the turn, with its record.
-        again: number of the turn whose question it asks again, or whose reply it continues;
-            ``None`` for a question of its own, 0 for a turn that is not known.
+        again: number of the turn whose question it repeats, or whose reply it continues; ``None``
+            for a new question, 0 for an unknown turn.
         form: the schema that ``schema`` names, in this kernel; ``None`` if it has none.
     """
 
@@ -297,7 +297,7 @@ class RequestFacts(Parameters, AsTyped):
 
     @property
     def missing(self) -> tuple[Value, ...]:
-        """The values that were not kept, so that the prompt only names them."""
+        """The values whose text was not kept; the prompt has their names instead."""
         return tuple(value for value in self.values if value.text is None)
 
     def request(
@@ -306,7 +306,7 @@ class RequestFacts(Parameters, AsTyped):
         """Return the request that is sent.
 
         Args:
-            before: the messages that go along, oldest first.
+            before: the carried messages, oldest first.
             extra: fields that a compatible server wants beside the interface's own.
 
         Raises:

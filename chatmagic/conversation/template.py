@@ -1,12 +1,11 @@
-"""A prompt as typed to the prompt as sent: ``{{ expression }}`` gives way to its value.
+"""Template of a prompt, in which ``{{ expression }}`` is replaced by its value.
 
 Everything else is sent as typed, byte for byte: single braces, dollars, backslashes, JSON, LaTeX
-and code. Values in front of the question (a cell, an error) stand before it, each followed by an
-empty line.
+and code. Values in front of the question, such as a cell or an error, are each followed by an empty
+line.
 
-A cell and an error in front of the question stand in fences that nothing in them can close. They
-name nothing of this kernel, such as a cell's number, so that a notebook that runs again sends the
-same.
+A cell and an error stand in fences that nothing in them can close. Their text has nothing of this
+kernel, such as a cell's number, so that a second run sends the same request.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ LONGEST: Final = 10_000
 
 _RAW: Final = "--raw sends the text as typed."
 _MESSAGE_SHOWN: Final = 200
-# As Python, NumPy, decimal and pandas write a missing value, which no text is.
+# The texts of missing values in Python, NumPy, decimal and pandas; a ``str`` is never one.
 _MISSING: Final = {"None", "nan", "NaN", "NaT", "<NA>"}
 
 
@@ -42,23 +41,24 @@ def fill(
 ) -> tuple[str, tuple[Value, ...]]:
     """Put the values of ``{{ expression }}`` into a prompt, and others in front of it.
 
-    Each expression is evaluated once, in order; no value's text is searched for more expressions.
-    An opening without a closing after it stays as it is.
+    Each expression is evaluated once, in order. No value's text is searched for more expressions.
+    Opening braces without closing ones stay as they are.
 
     Args:
         text: the prompt as typed.
-        evaluate: gives an expression's value; ``None`` leaves them all as typed.
+        evaluate: returns an expression's value; ``None`` leaves all expressions as typed.
         front: the values in front, in order; each has a kind.
 
     Returns:
-        The prompt as it is sent, and the values in front and inside, in order, each with its text.
+        The prompt to send, and the values in front and inside, in order, each with its text.
 
     Raises:
         InputError: the text between the braces is no expression, or has no value.
     """
     if evaluate is None:
         return in_front(front, text), tuple(front)
-    # All are found before the first is evaluated: a mistake in the last costs nothing.
+    # All expressions are found before the first is evaluated, so a mistake in the last costs
+    # nothing.
     parts = _parts(text)
     values = [Value.of_text(each, _value(each, evaluate)) for each in parts[1::2]]
     parts[1::2] = map(_text, values)
@@ -70,8 +70,7 @@ def refill(text: str, values: Sequence[Value]) -> str:
 
     Args:
         text: the prompt as typed.
-        values: the values inside and in front; a value whose text is not kept is named in its
-            place.
+        values: the values inside and in front; one without its text is replaced by its name.
 
     Raises:
         InputError: they are not the values of this prompt.
@@ -88,10 +87,10 @@ def refill(text: str, values: Sequence[Value]) -> str:
 
 
 def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
-    """Return a template with the values of one row: ``{{ name }}`` gives way to a value, whole.
+    """Return a template with the values of one row in place of ``{{ name }}``, and a missing name.
 
-    Only names stand between the braces: nothing is evaluated, and no value's text is searched for
-    more names. The second item is the first name whose value is missing, if any.
+    Only names may stand between the braces. Nothing is evaluated, and no value's text is searched
+    for more names. The second item is the first name whose value is missing, if any.
 
     Args:
         text: the template as typed.
@@ -129,7 +128,7 @@ def in_front(values: Sequence[Value], text: str) -> str:
     """Return a text with values in front of it, each followed by an empty line.
 
     Args:
-        values: the values in front; a value whose text is not kept is named in its place.
+        values: the values in front; one without its text is replaced by its name.
         text: the text below them, which stays as it is.
     """
     return "".join([*(f"{_text(value)}\n\n" for value in values), text])
@@ -143,7 +142,7 @@ def _text(value: Value) -> str:
 
 
 def _parts(text: str) -> list[str]:
-    """Return a text's parts: every second one is an expression, without its braces."""
+    """Return a text's parts; every second part is an expression, without its braces."""
     parts: list[str] = []
     begin, last_close = 0, text.rfind(CLOSE)
     while (start := text.find(OPEN, begin)) != -1 and start + len(OPEN) <= last_close:
@@ -154,10 +153,10 @@ def _parts(text: str) -> list[str]:
 
 
 def _expression(text: str, start: int) -> tuple[str, int]:
-    """Find the expression that opens at ``start``, and its end.
+    """Return the expression that opens at ``start``, and its end.
 
-    It ends at the first closing that makes it one: a dictionary or a string in it may hold
-    closings of their own.
+    It ends at the first closing braces with which it is valid Python, because a dictionary or a
+    string in it may hold closing braces, too.
     """
     begin = start + len(OPEN)
     close = begin - 1
@@ -174,7 +173,7 @@ def _expression(text: str, start: int) -> tuple[str, int]:
 
 def _is_expression(text: str) -> bool:
     with warnings.catch_warnings():
-        # Python warns of a backslash when the expression is evaluated, and once is enough.
+        # Python warns about a backslash when the expression is evaluated; once is enough.
         warnings.simplefilter("ignore")
         try:
             ast.parse(text, mode="eval")
@@ -188,7 +187,7 @@ def _value(expression: str, evaluate: Callable[[str], object], hint: str | None 
         return str(evaluate(expression))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
         log_swallowed(error)
-        # Its own ``__str__`` may fail, too.
+        # The error's own ``__str__`` may fail, too.
         reason = one_line("".join(traceback.format_exception_only(error)), _MESSAGE_SHOWN)
         raise InputError(
             f"{{{{ {one_line(expression)} }}}} has no value: {reason.rstrip('.: ')}. "
@@ -205,12 +204,12 @@ _CONTROL: Final = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@
 
 
 def cell_text(source: str, output: str = "", size: int | None = None, trace: str = "") -> str:
-    """Return a cell with its output as the model reads it.
+    """Return the text of a cell with its output, for the model.
 
     Args:
         source: source of the cell.
         output: its output as text, possibly shortened; empty for none.
-        size: number of characters of the output; ``None`` if it is all there.
+        size: number of characters of the whole output; ``None`` if ``output`` is whole.
         trace: the error that the cell raised, as text; empty for none.
     """
     parts = [f"A cell of this notebook:\n\n{fenced(shortened(source), 'python')}"]
@@ -227,7 +226,7 @@ def cell_text(source: str, output: str = "", size: int | None = None, trace: str
 
 
 def error_text(source: str, trace: str) -> str:
-    """Return an error with the cell that raised it as the model reads it.
+    """Return the text of an error with the cell that raised it, for the model.
 
     Args:
         source: source of the cell.
@@ -241,11 +240,11 @@ def error_text(source: str, trace: str) -> str:
 
 
 def shortened(text: str, most: int = MOST) -> str:
-    """Return a text; a longer one is shortened and says how much was left out.
+    """Return a text, shortened if it is too long, with a line on that.
 
     Args:
         text: the text.
-        most: largest number of its characters that are kept.
+        most: largest number of characters to keep.
     """
     if len(text) <= most:
         return text
@@ -258,7 +257,7 @@ def as_shown(text: str) -> str:
     Addresses of objects are also removed, so that a cell that runs again shows the same.
 
     Args:
-        text: as it was printed.
+        text: the text as it was printed.
     """
     lines = re.sub(_CONTROL, "", text).split("\n")
     shown = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
@@ -282,8 +281,8 @@ def words_on_form(format: Format, schema: Schema | None, sent: Sequence[Turn]) -
         sent: the turns that the request carries, oldest first.
 
     Returns:
-        ``None`` if nothing needs to be said: a model writes prose by itself, unless its latest
-        reply had another form.
+        The words; ``None`` if none are needed, because a model writes prose unless its latest reply
+        had another form.
     """
     if format == "markdown" and (not sent or sent[-1].format == "markdown"):
         return None
@@ -294,10 +293,10 @@ def words_on_form(format: Format, schema: Schema | None, sent: Sequence[Turn]) -
 
 
 def with_known_text(value: Value) -> Value:
-    """Return a value with its text where that is known without being kept: our own words.
+    """Return a value with its text, if that is one of chatmagic's own texts on the form.
 
     Args:
-        value: as a record keeps it.
+        value: the value, as a record keeps it.
     """
     ours = [Value.of_text(format, words, "format") for format, words in _WORDS.items()]
     return next((known for known in ours if known.bare == value), value)
