@@ -161,7 +161,8 @@ class Strike:
         self.places: dict[tuple[str, int], None] = {}
         self.struck = 0
         self._place = place
-        self._files = {*files}
+        # Of one strike at a known place no other file's lines count.
+        self._files = {place[0]} if place is not None and times == 1 else {*files}
         self._act = act
         self._times = times
 
