@@ -344,7 +344,9 @@ def test_no_reply_acts_in_the_panel(lab: Open) -> None:
         turns = book.page.locator(".chatmagic-panel .cm-turn")
         while (shown := turns.count()) < kept:
             earlier.click()
-            book.until("document.querySelectorAll('.chatmagic-panel .cm-turn').length > given", shown)
+            book.until(
+                "document.querySelectorAll('.chatmagic-panel .cm-turn').length > given", shown
+            )
         assert turns.count() == kept
         scene.harmless(PANEL)
         assert book.page.locator(NOT_IN_A_PANEL).count() == 0

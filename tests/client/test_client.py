@@ -83,18 +83,6 @@ def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "authorization" not in server.asked[0].headers
 
 
-def test_address_and_key_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without arguments a client asks the service that the environment names."""
-    with Server(playing(document(WHOLE))) as server:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{server.origin}/v1")
-        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-        monkeypatch.setenv("CHATMAGIC_AUTH", "x-api-key")
-        with Client() as client:
-            client.complete(ASK)
-    assert server.asked[0].headers["x-api-key"] == KEY
-    assert server.asked[0].target == "/v1/chat/completions"
-
-
 def test_a_transport_of_ones_own_is_asked_in_place_of_http(monkeypatch: pytest.MonkeyPatch) -> None:
     """It needs no address and no key, and the environment's key does not go to it."""
     monkeypatch.setenv("CHATMAGIC_BASE_URL", "https://chat.example.org")

@@ -49,29 +49,6 @@ from chatmagic.protocol.response_errors import BODY_BYTES
 from chatmagic.protocol.wire import Request
 
 
-def test_fragments_are_handed_on_one_by_one() -> None:
-    """The next fragment is sent only after the one before has been handed on."""
-    arrived = threading.Semaphore(0)
-    words = [f"word {n}, " for n in range(5)]
-
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(head(headers={**EVENTS, "Connection": "close"}))
-        for word in words:
-            peer.send(event(word, "\n"))
-            assert arrived.acquire(timeout=PATIENCE)
-        peer.send(DONE)
-
-    with served(script) as (client, _), client.stream(ASK) as replying:
-        for word, fragment in zip(words, replying, strict=False):
-            assert fragment == word
-            assert replying.reply.state == "interrupted"
-            arrived.release()
-        assert list(replying) == []
-        assert replying.reply.text == "".join(words)
-        assert replying.reply.state == "complete"
-
-
 def endless(gone: threading.Event) -> Callable[[Peer], None]:
     """Make the script that begins a reply and waits until the client goes."""
 

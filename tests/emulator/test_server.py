@@ -132,45 +132,6 @@ def test_a_client_that_does_not_read_holds_up_nobody(emulator: Emulator) -> None
     assert ended(emulator.requests[0]) == "hung up"
 
 
-def test_cut(emulator: Emulator) -> None:
-    """A cut stream gives its fragments, and then no proper end."""
-    emulator.settings = Settings(fault="cut", fault_after=2)
-    with contextlib.closing(connect(emulator)) as connection:
-        response = send(connection, stream=True)
-        with pytest.raises(http.client.IncompleteRead) as caught:
-            response.read()
-    assert caught.value.partial.count(b"data: ") == 2
-    assert ended(emulator.requests[0]) == "cut"
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_cut_before_the_headers(emulator: Emulator, *, stream: bool) -> None:
-    """A connection can end without a single byte."""
-    emulator.settings = Settings(fault="cut", fault_after=-1)
-    with (
-        contextlib.closing(connect(emulator)) as connection,
-        pytest.raises((http.client.RemoteDisconnected, ConnectionError)),
-    ):
-        send(connection, stream=stream)
-
-
-@pytest.mark.parametrize("after", [-1, 0, 1])
-def test_hold(emulator: Emulator, after: int) -> None:
-    """A held answer stays open until the client gives up, which is noticed."""
-    emulator.settings = Settings(fault="hold", fault_after=after)
-    connection = connect(emulator)
-    connection.timeout = 0.05
-    with contextlib.ExitStack() as stack:
-        stack.callback(connection.close)
-        if after < 0:
-            stack.enter_context(pytest.raises(TimeoutError))
-        response = stack.enter_context(contextlib.closing(send(connection, stream=True)))
-        if after:
-            assert response.readline().startswith(b"data: {")
-        assert emulator.requests[0].outcome == "open"
-    assert ended(emulator.requests[0]) == "hung up"
-
-
 def test_stop_ends_open_streams() -> None:
     """Stopping closes every connection at once, and leaves no thread."""
     before = set(threading.enumerate())
