@@ -164,6 +164,8 @@ SCRIPTS: dict[str, Callable[[Peer], object]] = {
     "half_a_reply": once(head(headers={**EVENTS, "Content-Length": "9999"}), *REPLY[:3]),
     "mail_server": once(b"220 mail.example ESMTP\r\n"),
 }
+WAITED_FOR = ("silent", "headers_alone")
+"""The scripts that a timeout ends; the others end by themselves, however busy the machine is."""
 QUICK = '{"connect": 0.2, "first_byte": 0.2, "silence": 0.2}'
 FAULTS = tomllib.loads((SAMPLES / "doctor_faults.toml").read_text("utf-8"))["fault"]
 
@@ -210,8 +212,8 @@ def make(fault: dict[str, Any], patch: pytest.MonkeyPatch, folder: Path, ca: tru
     patch.setattr(_startup, "BUDGET", fault.get("budget", ""))
     configuration = folder / "ipython" / "profile_default" / "ipython_config.py"
     configuration.parent.mkdir(parents=True)
-    line = fault.get("config", f"timeout = {QUICK}" if "script" in fault else "temperature = None")
-    configuration.write_text(f"c.ChatMagics.{line}\n")
+    waits = f"timeout = {QUICK}" if fault.get("script") in WAITED_FOR else "temperature = None"
+    configuration.write_text(f"c.ChatMagics.{fault.get('config', waits)}\n")
     return server
 
 
