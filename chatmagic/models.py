@@ -13,6 +13,7 @@ from chatmagic._json import (
     exact_time,
     fields_from_json,
     fields_to_json,
+    finite_number,
     iso,
     json_field,
     timestamp,
@@ -76,6 +77,12 @@ def _count(value: object) -> int | None:
     return None if count is None or not 0 <= count <= MOST_TOKENS else count
 
 
+def _amount(value: object) -> float | None:
+    """Return an amount, such as seconds; ``None`` for a value that is none."""
+    amount = finite_number(value)
+    return None if amount is None or not 0 <= amount <= MOST_TOKENS else amount
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Token counts of one request (fact 5); an unknown count is ``None``.
@@ -124,6 +131,8 @@ class Credits:
         seen_at: the time of these figures, aware, in UTC.
         lapsed_at: the reset that the response named, if it had passed already; then the next reset
             is unknown.
+        spent: what a gateway counts as spent by the key, in its own unit; ``None`` is unknown.
+        budget: what it lets the key spend, in the same unit; ``None`` is unknown.
     """
 
     limit: int | None = json_field(whole_number, default=MISSING)
@@ -132,6 +141,8 @@ class Credits:
     resets_at: datetime | None = json_field(timestamp, iso, MISSING)
     seen_at: datetime = json_field(exact_time, iso, MISSING, required=True)
     lapsed_at: datetime | None = json_field(timestamp, iso)
+    spent: float | None = json_field(_amount)
+    budget: float | None = json_field(_amount)
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -152,7 +163,7 @@ class Credits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyFacts:
-    """Facts of a reply in the answer's body, besides its text (facts 4, 6).
+    """Facts of a reply in the answer's body, besides its text (facts 4, 6); and its time.
 
     A chunk of the wire, a reply, a turn's record and a recorded interaction have these fields in
     common: a fact that is added here is kept with every reply.
@@ -164,6 +175,8 @@ class BodyFacts:
         refusal: text by which a model refused to answer (compatible servers); ``None`` for none.
         reasoning: text of a model's thoughts before its reply (compatible servers); ``None`` for
             none. No later request carries it.
+        seconds: from the sending of the request to the end of the reply; of a replayed reply as
+            they were recorded. ``None`` is unknown, and a reply of the emulator.
     """
 
     model: str | None = json_field(exact_text)
@@ -171,6 +184,7 @@ class BodyFacts:
     usage: Usage | None = json_field(Usage.from_json, methodcaller("to_json"))
     refusal: str | None = json_field(exact_text)
     reasoning: str | None = json_field(exact_text)
+    seconds: float | None = json_field(_amount)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,12 +50,15 @@ class TestCredits:
             Credits(100, 87, 13, NOW, NOW),
             Credits(None, None, None, None, NOW),
             Credits(0, 0, 0, None, NOW),
+            Credits(None, None, None, None, NOW, spent=0.25, budget=5.0),
         ],
     )
     def test_both_ways(self, credits: Credits) -> None:
         """Credits are read as they are written; unknown figures are left out."""
         written = credits.to_json()
         assert Credits.from_json(json.loads(json.dumps(written))) == credits
+        for amount in (-1, "1", True, 1e300, None):
+            assert Credits.from_json({**written, "spent": amount}).spent is None
         assert None not in written.values()
 
     @pytest.mark.parametrize("value", [None, [], {}, {"limit": 1}, {"seen_at": "soon"}])

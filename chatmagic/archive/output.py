@@ -241,12 +241,14 @@ def credit_line(reply: Reply, record: Record) -> str:
     return gauge.line_words(*facts) if (facts := _line_facts(reply, record)) else ""
 
 
-def _line_facts(reply: Reply, record: Record) -> tuple[Credits | None, Usage | None, str] | None:
+def _line_facts(
+    reply: Reply, record: Record
+) -> tuple[Credits | None, Usage | None, str, float | None] | None:
     """Return the facts in the line under a reply; ``None`` if it is left out."""
     if not record.parameters.get("credit_line", True):
         return None
     settings = gauge.settings_words(record.parameters, record.asked_model)
-    return reply.credits, reply.usage, settings
+    return reply.credits, reply.usage, settings, reply.seconds
 
 
 def _kept_words(value: Value, name: str) -> str:

@@ -49,6 +49,7 @@ class TurnRow:
         completion_tokens: tokens of the reply.
         total_tokens: the tokens of both.
         took: approximate cost in credits.
+        seconds: from the sending of the request to the end of the reply.
         credits_left: the credits left by its response.
         credits_limit: the limit of the credits.
         temperature: the option of the question.
@@ -84,6 +85,7 @@ class TurnRow:
     completion_tokens: int | None = None
     total_tokens: int | None = None
     took: int | None = None
+    seconds: float | None = None
     credits_left: int | None = None
     credits_limit: int | None = None
     temperature: float | None = None

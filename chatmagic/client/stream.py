@@ -139,6 +139,8 @@ class Asking:
         self._sent = False
         self._exchange: Exchange | None = None
         self._ended = False
+        self._began_at = 0.0
+        self._over_at: float | None = None
         self.header_facts: dict[str, Any] = {}
         """The facts in the answer's headers, by the names of a reply's facts."""
 
@@ -163,7 +165,7 @@ class Asking:
         if self._sent:
             raise InputError("This stream was used already; client.stream(…) makes another.")
         self._endpoint.refuse_no_key()
-        self._sent = True
+        self._sent, self._began_at = True, monotonic()
         try:
             exchange = self._exchange = self._send()
             self._tracker.note_requests(exchange.headers, self._came_at)
@@ -186,6 +188,7 @@ class Asking:
 
     def close(self) -> None:
         """Keep the connection if the answer has ended, else close it; may be repeated."""
+        self._over_at = self._over_at or monotonic()
         try:
             if self._exchange is not None:
                 ended, self._ended = self._ended, False
@@ -302,6 +305,9 @@ class ReplyStream(Asking):
         """
         origin: Origin = "live" if self._exchange is None else self._exchange.origin
         reply = self._builder.reply(self._state, origin, self.header_facts)
+        if origin == "live" and self._began_at:  # a recording has its own; an emulator's repeats
+            seconds = (self._over_at or monotonic()) - self._began_at
+            reply = replace(reply, seconds=round(seconds, 3))
         key = self._endpoint.key
         if key is None:
             return reply
@@ -345,7 +351,7 @@ class ReplyStream(Asking):
                 self._advised(error)
             error.hint = self._endpoint.words_here(error.hint)
             raise error.alone()  # noqa: B904 - it is that very error
-        self._state = "complete"
+        self._state, self._over_at = "complete", monotonic()
 
     def _fragments(self) -> Iterator[str]:
         """Return the fragments of the reply as they arrive; the body's start shows its kind."""

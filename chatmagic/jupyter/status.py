@@ -90,8 +90,9 @@ class Status:
         if endpoint == CASSETTE:
             notes.append("Replayed from a cassette: figures as recorded, nothing was sent.")
         html, words = gauge.large(state.credits, session.took)
+        notes = notes if words else ["No answer has reported credits.", *notes]
         html += "".join(f'<p style="{QUIET}">{escape(note)}</p>' for note in notes)
-        return html, "\n".join([words, *notes])
+        return html, "\n".join(filter(None, [words, *notes]))
 
     def summary(self) -> tuple[str, str]:
         """Return the state that ``%chat`` alone shows, as HTML and as text."""
@@ -108,7 +109,8 @@ class Status:
             rows.append(("Budget", str(error)))
         session, lines = self.kernel.session, "\n".join(map(": ".join, rows))
         table = transcript.grid((), rows, "Status"), lines
-        return transcript.page(table, gauge.large(session.credits, session.took), name="Status")
+        gauges = [gauge.large(session.credits, session.took)] if session.credits else []
+        return transcript.page(table, *gauges, name="Status")
 
     def service(self) -> str:
         """Return the name of the present service in the ledger."""

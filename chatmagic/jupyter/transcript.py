@@ -351,8 +351,9 @@ def dry_run(preview: Preview, credits: Credits | None) -> Shown:
     estimate = "Tokens: no estimate, as no reply has told its tokens yet."
     if rate is not None:
         estimate = f"Tokens are an estimate: the last reported ones are {rate:.2g} a character."
-    before = f"Before it: {crediting.words(credits)}."
-    return _shown(lines, preview.parts, rate, [estimate, before], preview.request)
+    told = crediting.words(credits)
+    end = [estimate, f"Before it: {told}."] if told else [estimate]
+    return _shown(lines, preview.parts, rate, end, preview.request)
 
 
 def request_of(conversation: Conversation, place: int) -> Shown:

@@ -5,7 +5,8 @@ time at which its response was written. It may have changed since, as other keys
 on the same credits (facts 9, 10).
 
 Requests left are no fact of the interface. The headers ``x-ratelimit-…-requests`` are read because
-OpenAI and many compatible servers send them.
+OpenAI and many compatible servers send them. The amount that a key has spent is none either. The
+gateway LiteLLM counts it, in its own unit.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
@@ -32,6 +34,8 @@ HEADERS: Final = (
     "x-ratelimit-limit",
     "x-ratelimit-remaining",
     "x-ratelimit-reset",
+    "x-litellm-key-spend",
+    "x-litellm-key-max-budget",
 )
 """Headers of a reply's facts, which a cassette keeps; the others matter only when they arrive."""
 
@@ -46,6 +50,7 @@ _HTTP_DATE: Final = r"(?a)[A-Z][a-z]+,? .+ (GMT|UTC|\d{4})"
 # A proxy joins repeated headers with commas. The comma inside an HTTP date follows the
 # name of a day, and no value that counts here ends in a small letter.
 _JOINT: Final = r"(?<=[0-9TZ])\s*,\s*"
+_SPENDING: Final = r"(?a)\d{1,15}(\.\d{1,30})?(e-\d{1,2})?"
 _LONGEST_WINDOW: Final = 366 * 86_400
 _SECONDS_IN: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _AMOUNT: Final = r"(\d{1,9}(?:\.\d{1,9})?)"
@@ -92,14 +97,18 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     elif limit is not None:
         remaining = max(limit - used, 0)
     resets_at = resets_at or _header(headers, "x-ratelimit-reset", reset)
-    if (limit, remaining, used, resets_at) == (None, None, None, None):
+    spent, budget = (
+        _header(headers, f"x-litellm-key-{name}", _spending) for name in ("spend", "max-budget")
+    )
+    if {limit, remaining, used, resets_at, spent, budget} == {None}:
         return None
     # A reset in the past says nothing about the next one. Without a Date it is compared with this
     # machine's clock. That clock may be wrong, and a reply's line must not depend on it: hence the
     # year.
+    lapsed_at = None
     if resets_at is not None and resets_at < (seen_at if written else seen_at - _YEAR):
-        return Credits(limit, remaining, used, None, seen_at, lapsed_at=resets_at)
-    return Credits(limit, remaining, used, resets_at, seen_at)
+        resets_at, lapsed_at = None, resets_at
+    return Credits(limit, remaining, used, resets_at, seen_at, lapsed_at, spent, budget)
 
 
 def date(headers: Headers) -> datetime | None:
@@ -153,14 +162,42 @@ def level(credits: Credits | None) -> Level:
     return "low" if remaining * 5 < limit else "ok"
 
 
-def words(credits: Credits | None) -> str:
-    """Return the figures in one line, for people; times are in UTC.
+def are_told(credits: Credits | None) -> bool:
+    """Return whether an answer told anything of credits; a gateway's spending is another thing.
 
     Args:
         credits: the latest figures; ``None`` is unknown.
     """
-    left = left_words(credits)
-    return left if credits is None else f"{left} · {reset_words(credits)}"
+    return credits is not None and {
+        credits.limit,
+        credits.remaining,
+        credits.used,
+        credits.resets_at,
+        credits.lapsed_at,
+    } != {None}
+
+
+def words(credits: Credits | None) -> str:
+    """Return the figures in one line, for people; times are in UTC. Empty if none was told.
+
+    Args:
+        credits: the latest figures; ``None`` is unknown.
+    """
+    told = [left_words(credits), reset_words(credits)] if are_told(credits) else []
+    return " · ".join(filter(None, [*told, spent_words(credits)]))
+
+
+def spent_words(credits: Credits | None) -> str:
+    """Return what a gateway counts as spent, in no unit, as it tells none; empty if unknown.
+
+    Args:
+        credits: the latest figures; ``None`` is unknown.
+    """
+    spent, budget = (None, None) if credits is None else (credits.spent, credits.budget)
+    figures = [] if spent is None else [f"spent {_plain(spent)}"]
+    if budget is not None:
+        figures.append(f"of {_plain(budget)}" if figures else f"a budget of {_plain(budget)}")
+    return f"{' '.join(figures)} (the gateway's figure)" if figures else ""
 
 
 def reset_words(credits: Credits | None) -> str:
@@ -218,6 +255,15 @@ def _figure(text: str) -> int | None:
 
 def _bounded(figure: int | None) -> int | None:
     return None if figure is None or figure > _HIGHEST else figure
+
+
+def _spending(text: str) -> float | None:
+    return float(text) if re.fullmatch(_SPENDING, text) else None
+
+
+def _plain(amount: float) -> str:
+    """Return an amount with two decimals, or below 1 with the first digits that count."""
+    return f"{amount:,.2f}" if amount >= 1 else f"{Decimal(f'{amount:.3g}'):f}"
 
 
 def _difference(high: int | None, low: int | None) -> int | None:

@@ -30,28 +30,41 @@ _COLOURS: Final = {
 }
 
 
-def line_words(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
+def line_words(
+    credits: Credits | None,
+    usage: Usage | None,
+    settings: str = "",
+    seconds: float | None = None,
+) -> str:
     """Return the line under a reply: the known credits and tokens, and the settings.
+
+    The time stands there where no credits were told.
 
     Args:
         credits: the credits that the reply's own response named; ``None`` for none.
         usage: token counts; ``None`` is unknown.
         settings: the result of :func:`settings_words` for the reply's record.
+        seconds: its time; ``None`` is unknown.
     """
-    figures = "" if credits is None else crediting.words(credits)
-    parts = (figures, usage_words(usage), settings)
-    return " · ".join(part for part in parts if part)
+    took = "" if crediting.are_told(credits) else time_words(seconds)
+    return " · ".join(filter(None, (crediting.words(credits), usage_words(usage), took, settings)))
 
 
-def line_html(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
+def line_html(
+    credits: Credits | None,
+    usage: Usage | None,
+    settings: str = "",
+    seconds: float | None = None,
+) -> str:
     """Return :func:`line_words` as HTML, with a small bar; empty without figures.
 
     Args:
         credits: as for :func:`line_words`.
         usage: as for :func:`line_words`.
         settings: as for :func:`line_words`.
+        seconds: as for :func:`line_words`.
     """
-    words = line_words(credits, usage, settings)
+    words = line_words(credits, usage, settings, seconds)
     line = f'<p class="chatmagic-credits" style="{QUIET} margin: 0.4em 0 0;">{_bar(credits)}'
     return words and f"{line}{escape(words)}</p>"
 
@@ -92,25 +105,37 @@ def usage_words(usage: Usage | None) -> str:
     return "" if count is None else f"{count:,} tokens"
 
 
+def time_words(seconds: float | None) -> str:
+    """Return the time of a reply in words, such as ``3.2 s``; empty if it is not known.
+
+    Args:
+        seconds: the time; ``None`` is unknown.
+    """
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes:,} min {rest} s" if minutes else f"{max(seconds, 0.1):.1f} s"
+
+
 def large(credits: Credits | None, took: int | None) -> tuple[str, str]:
-    """Return the large gauge as HTML, and as words for a terminal.
+    """Return the large gauge as HTML, and as words for a terminal; empty if nothing was told.
 
     Args:
         credits: the latest figures; ``None`` is unknown.
         took: the approximate cost of the last turn in credits; ``None`` is unknown.
     """
     if credits is None:
-        words = "Credits: unknown. No answer has reported them yet."
-        return f"{_GROUP}{escape(words)}</div>", words
+        return "", ""
     details = [] if took is None else [f"The last turn took about {took:,}."]
     details.append(f"As of {credits.seen_at:%Y-%m-%d %H:%M:%S} UTC.")
     blocks = _blocks(credits)
     bar = "" if blocks is None else f"[{'#' * blocks}{'.' * (_CELLS - blocks)}] "
     rows = "".join(f"<div>{escape(line)}</div>" for line in details)
+    first, *more = crediting.words(credits).split(" · ")
     html = (
         f'{_GROUP}<div style="font-size: 160%;">{_bar(credits)}'
-        f"<strong>{escape(crediting.left_words(credits))}</strong></div>"
-        f"<div>{escape(crediting.reset_words(credits))}</div>"
+        f"<strong>{escape(first)}</strong></div>"
+        f"{''.join(f'<div>{escape(line)}</div>' for line in more)}"
         f'<div style="{QUIET}">{rows}</div></div>'
     )
     return html, "\n".join([bar + crediting.words(credits), *details])

@@ -748,6 +748,8 @@ def quote(job: Job) -> str:
         if rate is not None:
             size = f"About {counted(round(rate * characters), 'token')} of prompts"
         takes = "; their cost in credits is not known before the first answers"
+        if asker.meter.answers and not asker.meter.latest:
+            takes = ""  # the answers tell no credits
         if cost is not None:
             takes = f" and {counted(cost, 'credit')}, as requests took lately"
         rows = counted(job.rows.count or 0, "row")

@@ -930,7 +930,12 @@ class AskRun:
         session.took = None if request is None else request.took
         if self.lookup is not None and (recorded := self.lookup.interaction) is not None:
             session.took = recorded.took
-            reply = replace(reply, recorded=recorded.origin, by_order=self.lookup.by_order)
+            reply = replace(
+                reply,
+                recorded=recorded.origin,
+                by_order=self.lookup.by_order,
+                seconds=recorded.seconds,
+            )
         turn = self._turn(replace(reply, took=session.took))
         session.ledger.note_tokens(self.request, reply)
         if ask.allow_secrets:

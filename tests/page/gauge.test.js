@@ -19,7 +19,8 @@ test("spans have at most two units", () => {
 test("it counts down to the reset, and then says that it is over", () => {
   assert.match(gaugeWords(KNOWN, NOON).reset, /^resets in 12 h 0 min \(/);
   assert.equal(gaugeWords(KNOWN, NOON + 12 * 3_600_000).reset, "reset since; the next reply shows it");
-  assert.equal(gaugeWords(UNKNOWN, NOON).reset, "reset unknown");
+  assert.equal(gaugeWords({ ...KNOWN, resets: null }, NOON).reset, "reset unknown");
+  assert.equal(gaugeWords(UNKNOWN, NOON).reset, "");
 });
 
 test("a date of another year shows it, by the service's clock and not by this one", () => {
@@ -36,7 +37,7 @@ test("it says how old the figures are, and what the last turn took", () => {
   assert.equal(details[0], "The last turn took about 1.");
   assert.match(details[1], /^As of .*, 3 min ago\.$/);
   assert.doesNotMatch(gaugeWords(KNOWN, NOON + 59_000).details[1], /ago/);
-  assert.deepEqual(gaugeWords(UNKNOWN, NOON).details, ["No answer has reported them yet."]);
+  assert.deepEqual(gaugeWords(UNKNOWN, NOON).details, []);
 });
 
 test("requests are shown until their window ends", () => {
@@ -54,5 +55,8 @@ test("the bar is never empty while anything is left, and absent where nothing is
   assert.equal(gauge.bar.hidden, false);
   gauge.show(UNKNOWN);
   assert.equal(gauge.bar.hidden, true);
-  assert.equal(gauge.words.textContent, "credits unknown");
+  assert.equal(gauge.words.textContent, "");
+  assert.equal(gauge.node.hidden, false, "it has the requests that are left");
+  gauge.show({ ...UNKNOWN, requests: "" });
+  assert.equal(gauge.node.hidden, true);
 });

@@ -40,6 +40,11 @@ def figures(
     return Credits(limit, remaining, used, resets_at, seen_at)
 
 
+def spending(spent: float | None, budget: float | None = None) -> Credits:
+    """Give what a gateway has told, and no credits."""
+    return Credits(None, None, None, None, WRITTEN, spent=spent, budget=budget)
+
+
 Headers = dict[str, str] | list[tuple[str, str]]
 
 
@@ -249,9 +254,35 @@ def test_retry_after_is_measured_by_the_clock_that_wrote_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("spend", "budget", "read"),
+    [
+        ("0.0123", "5.0", spending(0.0123, 5)),
+        ("2.34e-05", "", spending(2.34e-05)),
+        ("None", "0", spending(None, 0)),
+        ("-1", "nan", None),
+        ("1e999", "many", None),
+    ],
+)
+def test_what_a_gateway_counts_as_spent(spend: str, budget: str, read: Credits | None) -> None:
+    """An amount with a fraction, or unknown; one of the two may be there alone."""
+    headers = {"x-litellm-key-spend": spend, "X-LiteLLM-Key-Max-Budget": budget, "Date": DATE}
+    assert from_headers(headers, NOW) == read
+    assert {name.lower() for name in headers} <= {*KEPT_HEADERS}
+
+
+@pytest.mark.parametrize(
     ("credits", "told", "said"),
     [
-        (None, "unknown", "credits unknown"),
+        (None, "unknown", ""),
+        (spending(0.0123, 5), "unknown", "spent 0.0123 of 5.00 (the gateway's figure)"),
+        (spending(1234.5), "unknown", "spent 1,234.50 (the gateway's figure)"),
+        (spending(2e-8), "unknown", "spent 0.00000002 (the gateway's figure)"),
+        (spending(None, 0.5), "unknown", "a budget of 0.5 (the gateway's figure)"),
+        (
+            replace(figures(resets_at=None), spent=0),
+            "ok",
+            "87 of 100 credits left · reset unknown · spent 0 (the gateway's figure)",
+        ),
         (figures(), "ok", "87 of 100 credits left · resets 2026-01-02 00:00 UTC"),
         (figures(resets_at=None), "ok", "87 of 100 credits left · reset unknown"),
         (figures(remaining=20), "ok", "20 of 100 credits left · resets 2026-01-02 00:00 UTC"),

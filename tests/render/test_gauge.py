@@ -90,11 +90,25 @@ def test_the_line_says_credits_tokens_and_settings() -> None:
     for credits, words in (
         (figures(1000, 750), "750 of 1,000 credits left · reset unknown · "),
         (None, ""),
+        (Credits(None, None, None, None, NOW, spent=0.5), "spent 0.5 (the gateway's figure) · "),
     ):
         line = gauge.line_words(credits, known, settings)
         assert line == f"{words}1 + 2 tokens · {settings}"
         assert Page(gauge.line_html(credits, known, settings)).heard.strip() == line
     assert gauge.line_words(None, None) == gauge.line_html(None, None) == ""
+    # The time stands where no credits do.
+    assert gauge.line_words(figures(1, 1), None, seconds=2.0).endswith("reset unknown")
+    assert gauge.line_words(None, known, "t 0", 3.21) == "1 + 2 tokens · 3.2 s · t 0"
+    assert Page(gauge.line_html(None, None, seconds=72.4)).heard.strip() == "1 min 12 s"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(None, ""), (0, "0.1 s"), (59.4, "59.4 s"), (59.97, "1 min 0 s"), (7_265, "121 min 5 s")],
+)
+def test_a_time_in_words(seconds: float | None, words: str) -> None:
+    """Tenths matter below a minute alone."""
+    assert gauge.time_words(seconds) == words
 
 
 @pytest.mark.parametrize(
@@ -159,8 +173,7 @@ def test_the_large_gauge_says_what_the_last_turn_took_and_when(took: int | None)
 
 def test_unknown_is_never_zero() -> None:
     """Without a figure the gauge says so, large and small."""
-    assert gauge.large(None, None)[1].startswith("Credits: unknown.")
-    assert "unknown" in Page(gauge.large(None, 3)[0]).heard
+    assert gauge.large(None, 3) == ("", "")
     half = Page(gauge.large(figures(1000, None), None)[0]).heard
     assert "unknown how many of 1,000 credits are left" in half
     assert not re.search(r"\b0\b", half)
@@ -168,8 +181,7 @@ def test_unknown_is_never_zero() -> None:
 
 def test_the_large_gauge_is_a_named_group() -> None:
     """A screen reader is told what the figures are of."""
-    for credits in (None, figures(10, 5)):
-        assert 'role="group" aria-label="Credits"' in gauge.large(credits, None)[0]
+    assert 'role="group" aria-label="Credits"' in gauge.large(figures(10, 5), None)[0]
 
 
 def test_the_plot_has_a_bar_for_each_request() -> None:

@@ -23,6 +23,8 @@ MOST_SHOWN: Final = 20
 MOST_PLOTTED: Final = 100
 """The most bars of the plot."""
 _HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
+_TOLD_ALWAYS: Final = 4
+"""Number of the first columns, which do not speak of credits."""
 _SURE: Final[dict[Sure, str]] = {
     "alone": "alone",
     "several": "with others of this kernel",
@@ -48,23 +50,26 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
     Raises:
         InputError: a budget cannot be read.
     """
-    rows = [row for row in ledger if row.service == service]
+    rows, meter = [row for row in ledger if row.service == service], ledger.meter(service)
     if not rows:
         to = f" to {service}" if ledger.rows else ""
         none = f"No request was sent from this kernel{to} yet."
         return transcript.page(none, *ledger.budget_words(), name="Usage")
-    meter = ledger.meter(service)
-    sentence = f"{counted(len(rows), 'request')} of this kernel to {service}: {_lately(meter)}."
-    caption = (
-        "Credits before and after each request. Alone: no other request of this kernel had a "
-        f"part in what it took; {OTHERS}."
-    )
+    lately = _lately(meter)
+    sentence = f"{counted(len(rows), 'request')} of this kernel to {service}"
+    sentence += f": {lately}." if lately else "."
+    captions, heads = [], _HEADS if meter.latest else _HEADS[:_TOLD_ALWAYS]
+    if meter.latest:
+        captions.append(
+            "Credits before and after each request. Alone: no other request of this kernel had a "
+            f"part in what it took; {OTHERS}."
+        )
     if (more := len(rows) - MOST_SHOWN) > 0:
-        caption += f" The latest {MOST_SHOWN}; session.ledger has {more:,} more."
+        captions.append(f"The latest {MOST_SHOWN}; session.ledger has {more:,} more.")
     shown = rows[-MOST_SHOWN:]
-    cells = [*map(_cells, shown, [None, *shown])]
-    table = transcript.table(_HEADS, cells, "Requests")
-    html, text = transcript.folded("Each request as a table", table, caption)
+    cells = [each[: len(heads)] for each in map(_cells, shown, [None, *shown])]
+    table = transcript.table(heads, cells, "Requests")
+    html, text = transcript.folded("Each request as a table", table, *captions)
     plot = _plot(meter.credits, rows[-MOST_PLOTTED:])
     return transcript.page(sentence, *ledger.budget_words(), (plot + html, text), name="Usage")
 
@@ -73,7 +78,7 @@ def _lately(meter: Meter) -> str:
     """Return the cost of the last turns and the number of turns left, in words."""
     credits, costs = meter.credits, meter.costs
     if credits is None or credits.remaining is None:
-        return "its answers report no credits"
+        return ""
     left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"
     if not costs:
         return f"{left}; the cost of a turn is known from the second answer on"

@@ -177,6 +177,7 @@ def _notes(each: Turn, turn: Turn) -> str:
         "" if each.state == "complete" else each.state,
         gauge.settings_words(each.parameters, each.asked_model),
         gauge.usage_words(each.reply.usage),
+        gauge.time_words(each.reply.seconds),
     )
     return "; ".join(filter(None, notes))
 

@@ -121,11 +121,12 @@ def reply(reply: models.Reply, format: str = "markdown") -> Message:
         format: the requested form.
     """
     # The gauge above the log shows the credits, once and as they are now.
+    time = "" if crediting.are_told(reply.credits) else gauge.time_words(reply.seconds)
     return {
         "html": _reply_html(reply.text, format),
         "text": visible(reply.text),
         "states": [visible(line) for line in output.state_lines(reply)],
-        "tokens": gauge.usage_words(reply.usage),
+        "tokens": " · ".join(filter(None, (gauge.usage_words(reply.usage), time))),
     }
 
 
@@ -163,9 +164,10 @@ def credits(state: CreditTracker, took: int | None, *, now: datetime) -> Message
         now: the time by which the page counts, aware.
     """
     figures, requests = state.credits, state.requests
+    words = crediting.left_words if crediting.are_told(figures) else crediting.spent_words
     known = figures or models.Credits(None, None, None, None, now)
     return {
-        "words": crediting.left_words(figures),
+        "words": words(figures),
         "level": crediting.level(figures),
         "limit": known.limit,
         "left": known.remaining,

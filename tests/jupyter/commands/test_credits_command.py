@@ -9,16 +9,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from pathlib import Path
 
 import pytest
 from environments import GivenEnvironment
 from logged import Emulator
-from loopback import Peer, Server, document
+from loopback import DONE, Peer, Server, document, event, playing, stream
 from served import WHOLE
 from shells import FIXED, KEY, Shell
 
 from chatmagic import _startup
+from chatmagic.client import stream as streaming
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.jupyter.commands.credits import usage
 from chatmagic.models import Reply
@@ -30,7 +32,7 @@ from chatmagic.session.ledger import Ledger, LedgerRow, Reservation
 def test_credits(shell: Shell, emulator: Emulator) -> None:
     """Unknown is unknown; then what is left, what the last turn took, as of when."""
     unknown = shell.do("%chat_credits")
-    assert unknown.texts == ["Credits: unknown. No answer has reported them yet."]
+    assert unknown.texts == ["No answer has reported credits."]
     emulator.settings = replace(FIXED, credits=10, cost=3)
     shell.machine("%chat echo:a")
     known = shell.do("%chat_credits")
@@ -172,6 +174,39 @@ def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
     )
 
 
+USED = b'data: {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 4}}\n\n'
+
+
+def test_a_service_without_credits_is_not_told_of_them(
+    bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tokens and the time stand under a reply, and a replay has the time of the recording."""
+    told = {"x-litellm-key-spend": "0.0123", "x-litellm-key-max-budget": "5.0"}
+    monkeypatch.setenv("CHATMAGIC_AUTH", "none")
+    for headers, before in ({}, ""), (told, "spent 0.0123 of 5.00 (the gateway's figure) · "):
+        times = iter([100.0])
+        monkeypatch.setattr(streaming, "monotonic", lambda: next(times, 103.2))  # noqa: B023
+        script = playing(stream(event("Hi"), USED, DONE, headers=headers))
+        cassette = tmp_path / f"{len(headers)}.jsonl"
+        with Server(script) as server:
+            monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+            bare.do(f"%chat_cassette {cassette} --record")
+            live = bare.machine("%%chat\nHello?")
+        bare.do(f"%chat_reset\n%chat_cassette {cassette} --replay")
+        monkeypatch.setattr(streaming, "monotonic", float)
+        replayed = bare.machine("%%chat\nHello?")
+        for ran in live, replayed:
+            assert f"{before}9 + 4 tokens · 3.2 s<" in unescape(ran.html)
+            assert ran.records[0]["seconds"] == 3.2
+        assert "9 + 4 tokens; 3.2 s" in bare.do("%chat_retry --list").texts[0]
+        bare.do("%chat_cassette --off")
+        for command in "%chat", "%chat_credits", "%chat_credits --usage", "%chat --dry Why?":
+            said = bare.do(command).texts[0].replace("No answer has reported credits.", "")
+            assert "redit" not in said, command
+            assert (before[:-3] in said) == (command != "%chat_credits --usage" or not before)
+        bare.do("%chat_reset")
+
+
 def test_a_long_ledger_is_cut() -> None:
     """It says where the other rows are."""
     ledger = Ledger(GivenEnvironment)
@@ -181,8 +216,9 @@ def test_a_long_ledger_is_cut() -> None:
         ledger.end(reservation, Reply("yes"))
     text = usage(ledger, SERVICE.origin)[1]
     assert "The latest 20; session.ledger has 10 more." in text
-    assert text.count(" map ") == 20
     assert re.match(r"11 +\d{4}-", text.splitlines()[2])  # its first row has the date
+    assert len(text.splitlines()) == 23
+    assert "redit" not in text
 
 
 def test_a_date_is_said_once() -> None:
@@ -214,4 +250,4 @@ def test_rows_have_names_for_people() -> None:
         )
     )
     _, text = usage(ledger, "emulator")
-    assert " ".join(text.splitlines()[2].split()) == "1 cell (ServiceError) ? ? ? not known"
+    assert " ".join(text.splitlines()[2].split()) == "1 cell (ServiceError)"

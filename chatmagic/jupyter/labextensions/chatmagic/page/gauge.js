@@ -36,15 +36,16 @@ export function clockWords(when, now) {
  */
 export function gaugeWords(credits, now) {
   const resets = Date.parse(credits.resets ?? "");
-  let reset = "reset unknown";
+  // An answer that tells no credits tells no reset of theirs.
+  let reset = credits.limit === null && credits.left === null ? "" : "reset unknown";
   if (resets > now) reset = `resets in ${spanWords(resets - now)} (${clockWords(resets, now)})`;
   else if (resets <= now) reset = "reset since; the next reply shows it";
-  const details = ["No answer has reported them yet."];
+  const details = [];
   if (credits.seen !== null) {
     const seen = Date.parse(credits.seen);
     const minutes = spanWords(now - seen).replace(/ \d\d s$/, "");
     const age = now - seen >= 60000 ? `, ${minutes} ago` : "";
-    details[0] = `As of ${clockWords(seen, now)}${age}.`;
+    details.push(`As of ${clockWords(seen, now)}${age}.`);
   }
   if (credits.took !== null) {
     details.unshift(`The last turn took about ${credits.took.toLocaleString()}.`);
@@ -59,11 +60,12 @@ export class Gauge {
   constructor() {
     this.fill = make("div", "cm-fill");
     this.bar = make("div", "cm-bar", [this.fill], { "aria-hidden": "true" });
-    this.words = make("span", "cm-words", "credits unknown");
+    this.words = make("span", "cm-words");
     this.reset = make("span", "cm-reset");
     this.requests = make("span", "cm-requests");
     const parts = [this.bar, this.words, this.reset, this.requests];
     this.node = make("div", "cm-gauge", parts, { role: "group", "aria-label": "Credits" });
+    this.node.hidden = true;
     /** @type {?Credits} */
     this.credits = null;
     this.since = 0;
@@ -95,6 +97,7 @@ export class Gauge {
     const { reset, requests, details } = gaugeWords(this.credits, now);
     this.reset.textContent = reset;
     this.requests.textContent = requests;
-    this.node.title = [this.credits.words, reset, ...details].join(" · ");
+    this.node.hidden = !this.credits.words && !requests;
+    this.node.title = [this.credits.words, reset, ...details].filter(Boolean).join(" · ");
   }
 }
