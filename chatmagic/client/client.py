@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn, Self
 
 from chatmagic.client import config
 from chatmagic.client.endpoint import (
+    ASKS_FOR_USAGE,
     Endpoint,
     ServiceSetup,
     Timeout,
@@ -76,7 +77,7 @@ class Client:
             endpoint = Endpoint("https://transport.invalid", auth or "none", key, "transport")
         else:
             endpoint = config.resolve_for_client(base_url, key, auth)
-        fields = request_fields(extra_body, model, stream_usage=endpoint.stream_usage)
+        fields = request_fields(extra_body, model)
         self._start(ServiceSetup(endpoint, timeout, fields, extra_headers), transport)
 
     @classmethod
@@ -292,6 +293,7 @@ class Client:
         *,
         stream: bool,
     ) -> Request:
+        is_counted = stream and getattr(self.endpoint.server, "stream_usage", False)
         try:
             return Request(
                 tuple(
@@ -301,7 +303,7 @@ class Client:
                 stream=stream,
                 max_tokens=max_tokens,
                 temperature=temperature,
-                extra=self.setup.extra_body or {},
+                extra={**(ASKS_FOR_USAGE if is_counted else {}), **(self.setup.extra_body or {})},
             )
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None

@@ -84,11 +84,6 @@ class Endpoint:
         return self.key_from == EMULATOR
 
     @property
-    def stream_usage(self) -> bool:
-        """Whether its requests ask for the token counts of streams, as this server needs."""
-        return self.server is not None and self.server.stream_usage
-
-    @property
     def known_keys(self) -> tuple[Secret, ...]:
         """The keys that no request may hold: this one's, and those for other addresses."""
         return tuple(key for key in (*self.guarded, self.key) if key is not None)
@@ -180,6 +175,7 @@ class ServiceSetup:
         extra_body: fields that every request has beside the interface's own.
         extra_headers: headers that every request has beside the connection's own.
         system_role: whether instructions are a message of the role ``system``.
+        stream_usage: whether a stream asks for its token counts (``stream_options``).
         response_format: whether a question for JSON has the field ``response_format``.
     """
 
@@ -188,6 +184,7 @@ class ServiceSetup:
     extra_body: Mapping[str, Any] | None = None
     extra_headers: Mapping[str, str] | None = field(default=None, repr=False)
     system_role: bool = False
+    stream_usage: bool = False
     response_format: bool = False
 
 
@@ -264,15 +261,16 @@ _NAME: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 _VALUE: Final = r"[!-~](?:[ -~]*[!-~])?"
 
 
-def request_fields(
-    extra_body: object, model: object = None, *, stream_usage: bool = False
-) -> dict[str, Any]:
+ASKS_FOR_USAGE: Final[Mapping[str, Any]] = {"stream_options": {"include_usage": True}}
+"""The field by which a request for a stream asks for its token counts, as OpenAI's API has it."""
+
+
+def request_fields(extra_body: object, model: object = None) -> dict[str, Any]:
     """Return the fields that a request has beside the interface's own.
 
     Args:
         extra_body: a mapping of names to values; ``None`` is empty.
         model: the request's ``model``; ``None`` leaves it to ``extra_body``.
-        stream_usage: whether to ask for token counts with a stream, unless ``extra_body`` decides.
 
     Raises:
         InputError: one of them is of the wrong kind, or they name two models.
@@ -284,8 +282,7 @@ def request_fields(
             "extra_body is a mapping of field names to values, such as {'model': 'small'}, "
             f"not {type(extra_body).__name__}."
         )
-    given: dict[str, Any] = {"stream_options": {"include_usage": True}} if stream_usage else {}
-    given |= extra_body or {}
+    given: dict[str, Any] = dict(extra_body or {})
     if model is None:
         return given
     if given.setdefault("model", model) != model:

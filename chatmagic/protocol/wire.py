@@ -374,7 +374,10 @@ def _words(value: object, depth: int = 3) -> str | None:
         inner = (
             _words(value.get(name), depth - 1) for name in ("msg", "message", "detail", "error")
         )
-        return next(filter(None, inner), None)
+        words, place = next(filter(None, inner), None), value.get("loc")
+        # FastAPI names the field beside the explanation: ["body", "messages"].
+        path = place[1:] if isinstance(place, list) else []
+        return f"{path[-1]}: {words}" if words and path and isinstance(path[-1], str) else words
     return _json.text_or_none(value)
 
 

@@ -8,9 +8,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-from chatmagic._log import swallowed
 from chatmagic.cassette.cassette import (
     CASSETTE,
     AnswerSource,
@@ -31,8 +30,11 @@ from chatmagic.client.endpoint import (
 from chatmagic.client.stream import CreditTracker
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.errors import ChatError, InputError
+from chatmagic.models import Reply
 from chatmagic.protocol import url
 from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.credits import are_told
+from chatmagic.protocol.wire import Request
 from chatmagic.text import one_line
 
 
@@ -50,8 +52,8 @@ class Environment:
             ChatError: no address is known, or a setting cannot be used.
         """
         endpoint = config.resolve_for_client()
-        model, usage = config.model_of_environment(), endpoint.stream_usage
-        return ServiceSetup(endpoint, extra_body=request_fields(None, model, stream_usage=usage))
+        fields = request_fields(None, config.model_of_environment())
+        return ServiceSetup(endpoint, extra_body=fields)
 
     def cassette(self) -> CassetteConfig | None:
         """Return the cassette that is chosen; ``None`` for none.
@@ -173,9 +175,12 @@ class ConfiguredEnvironment(Environment):
         for warning in config.new_warnings(endpoint.warnings):
             self.notify(warning)
         headers = request_headers(self.of_this_address("extra_headers"))
-        named = bool(self.of_this_address("response_format"))
         return ServiceSetup(
-            endpoint, response_format=named, extra_headers=headers, **self._request_settings()
+            endpoint,
+            stream_usage=self.settings.stream_usage,
+            response_format=bool(self.of_this_address("response_format")),
+            extra_headers=headers,
+            **self._request_settings(),
         )
 
     def cassette(self) -> CassetteConfig | None:
@@ -288,12 +293,7 @@ class ConfiguredEnvironment(Environment):
         if not model and "model" not in (fields or {}):
             at = _normalized(os.environ.get(config.URL_VARIABLE, ""))
             model = config.model_of_environment() if at in {"", self._here()} else None
-        is_server_asked = False
-        with swallowed(ChatError):
-            is_server_asked = self.address().stream_usage
-        return request_fields(
-            fields, model, stream_usage=self.settings.stream_usage or is_server_asked
-        )
+        return request_fields(fields, model)
 
     def known_keys(self) -> tuple[Secret, ...]:
         """Return the known keys of all addresses."""
@@ -401,6 +401,10 @@ def setup_for(
     return ServiceSetup(endpoint, cassette.timeout, cassette.extra_body)
 
 
+OPTIONAL: Final = {"response_format": "response_format", "stream_options": "stream_usage"}
+"""Fields of a request that the interface does not know, and the setting that asks for each."""
+
+
 class ClientPool:
     """The clients that a session asks with, and the connections that they keep.
 
@@ -411,32 +415,52 @@ class ClientPool:
     def __init__(self, given: Client | None = None) -> None:
         """Start without other clients."""
         self.given = given
-        self.formless: set[str] = set()
-        """Addresses that refused a request because of its ``response_format``."""
+        self._refused: set[tuple[str, str]] = set()
+        """Addresses, each with a field for which it refused a request."""
+        self._untold: set[str] = set()
+        """Addresses of which a stream told neither credits nor tokens."""
         self.latest = given
         """The client of the latest ask; ``None`` before the first."""
         self._made: dict[AnswerSource, Client] = {}
 
-    def names_form(self, setup: ServiceSetup) -> bool:
-        """Return whether requests of a setup name the form of their replies.
+    def takes(self, name: str, setup: ServiceSetup) -> bool:
+        """Return whether requests of a setup have a field that the interface does not know.
+
+        Token counts are asked for where answers told neither these nor credits, too.
 
         Args:
+            name: the field, of :data:`OPTIONAL`.
             setup: the address and its settings.
         """
-        server = setup.endpoint.server
-        is_taken = setup.response_format or (server is not None and server.response_format)
-        return is_taken and setup.endpoint.base_url not in self.formless
+        address, setting = setup.endpoint.base_url, OPTIONAL[name]
+        is_wanted = getattr(setup, setting) or getattr(setup.endpoint.server, setting, False)
+        is_tried = name == "stream_options" and address in self._untold
+        return (is_wanted or is_tried) and (address, name) not in self._refused
 
     def note_refusal(self, setup: ServiceSetup, error: ChatError) -> None:
-        """Leave the form out of later requests to an address that refuses one for it.
+        """Leave a field out of later requests to an address that refuses one for it.
 
         Args:
             setup: the address and its settings.
-            error: the error of the refused request.
+            error: the error of a request, which names the field.
         """
-        if "response_format" in error.message and self.names_form(setup):
-            self.formless.add(setup.endpoint.base_url)
-            error.hint = "Later requests to this address leave response_format out: ask again."
+        for name in OPTIONAL:
+            if name in error.message and self.takes(name, setup):
+                self._refused.add((setup.endpoint.base_url, name))
+                error.hint = f"Later requests to this address leave {name} out: ask again."
+
+    def note_reply(self, setup: ServiceSetup, request: Request, reply: Reply) -> None:
+        """Ask an address for token counts from now on, if a whole reply told no figures at all.
+
+        Args:
+            setup: the address and its settings.
+            request: the request.
+            reply: its reply, whole or in part.
+        """
+        is_whole = request.stream and reply.state == "complete" and reply.origin == "live"
+        has_credits = are_told(reply.credits) or are_told(self.credit_state.credits)
+        if is_whole and not has_credits and reply.usage is None:
+            self._untold.add(setup.endpoint.base_url)
 
     @property
     def credit_state(self) -> CreditTracker:

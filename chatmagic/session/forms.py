@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 
 from chatmagic import _json_reply
 from chatmagic._log import log_swallowed
-from chatmagic.client.endpoint import ServiceSetup
+from chatmagic.client.endpoint import ASKS_FOR_USAGE, ServiceSetup
 from chatmagic.conversation import template
 from chatmagic.conversation.request_facts import Format, RequestFacts, Schema, Value
 from chatmagic.conversation.turn import Turn
@@ -70,27 +70,30 @@ def asked_for(
     return template.words_on_form(question.format, schema, sent), name, schema
 
 
-def with_form(
+def as_sent(
     request: Request, question: RequestFacts, clients: ClientPool, setup: ServiceSetup | None
 ) -> Request:
-    """Return a request that names the form of its reply, if its server supports that.
+    """Return a request with the fields that its server takes beside the interface's own.
 
-    OpenAI's API has the field ``response_format`` since August 2024, and so have others.
+    They name the form of a reply in JSON, and ask for the token counts of a stream. OpenAI's API
+    has ``response_format`` since August 2024, and so have others.
 
     Args:
-        request: the request, whose digest and key are those without the field.
-        question: its question, with its schema; only the form JSON changes the request.
+        request: the request, whose digest and key are those without the fields.
+        question: its question, with its schema.
         clients: the session's clients.
         setup: the address and its settings; ``None`` if nothing is sent.
     """
-    if question.format != "json" or setup is None or not clients.names_form(setup):
-        return request
     form: dict[str, Any] = {"type": "json_object"}
     if (schema := question.form) is not None:
         name = re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)[:64]
         named = {"name": name, "schema": schema.document}
         form = {"type": "json_schema", "json_schema": named}
-    return replace(request, extra={"response_format": form, **request.extra})
+    fields = dict(ASKS_FOR_USAGE) if request.stream else {}
+    if question.format == "json":
+        fields["response_format"] = form
+    taken = {name: fields[name] for name in fields if setup and clients.takes(name, setup)}
+    return replace(request, extra={**taken, **request.extra})
 
 
 def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:

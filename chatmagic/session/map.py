@@ -195,13 +195,14 @@ class RowAsker:
             ChatError: the request exceeds a budget, or ended early.
             ChatInterrupted: it was stopped.
         """
-        sent = forms.with_form(request, self._ask, self._clients, client.setup)
+        sent = forms.as_sent(request, self._ask, self._clients, client.setup)
         stream = client.send(sent, halt)
         reservation = Reservation(client.endpoint, "map", self._cell, request.digest())
         try:
             with self.ledger.sending(reservation, lambda: stream.reply), stream:
                 for _ in stream:
                     pass
+            self._clients.note_reply(client.setup, request, stream.reply)
         except ChatError as error:
             self._clients.note_refusal(client.setup, error)
             raise

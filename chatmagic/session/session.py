@@ -701,7 +701,7 @@ class AskRun:
             session.ledger.needed(Reservation(endpoint, ask.entry, ask.owner, self.digest))
             endpoint.refuse_no_key()
         sent_by = self.service if given is None else given.setup
-        request = forms.with_form(self.request, ask, session.clients, sent_by)
+        request = forms.as_sent(self.request, ask, session.clients, sent_by)
         texts = [request.encode().decode(), *(message.content for message in request.messages)]
         refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
         sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in window.places]
@@ -853,7 +853,7 @@ class AskRun:
             place = client.endpoint, self.ask.entry, self.ask.owner
             self.reservation = Reservation(*place, self.digest)
         self.setup = client.setup
-        self.request = forms.with_form(self.request, self.ask, session.clients, self.setup)
+        self.request = forms.as_sent(self.request, self.ask, session.clients, self.setup)
         self.stream = stream = client.send(self.request, self.halt, through)
 
     def _receive(self, worker: Worker[None], view: View) -> None:
@@ -882,6 +882,7 @@ class AskRun:
                         if self.halt.reason == "stop":
                             # For a transport that ignores the halt, or that has the whole reply.
                             raise ChatInterrupted("Stopped.", reply=stream.reply)  # noqa: TRY301
+            self.session.clients.note_reply(self.setup, self.request, stream.reply)
         except ChatInterrupted as error:
             self.problem = interrupted(error.reply)
         except Exception as error:  # noqa: BLE001 - the part that came is kept whatever ended it

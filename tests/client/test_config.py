@@ -402,10 +402,8 @@ def test_a_name_stands_for_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     with Client(model="small") as client:
         assert client.endpoint.origin == "http://127.0.0.1:11434"
         assert (client.endpoint.auth, client.endpoint.key) == ("none", None)
-        assert client.setup.extra_body == {
-            "model": "small",
-            "stream_options": {"include_usage": True},
-        }
+        assert client.setup.extra_body == {"model": "small"}
+        assert getattr(client.endpoint.server, "stream_usage", False)
 
 
 def test_a_file_of_the_user_counts_first(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,6 @@ def test_who_decided_it_makes_no_other_service() -> None:
     assert first.account == replace(first, url_from="%config", warnings=("careful",)).account
     for other in ({"base_url": AWAY}, {"auth": "query"}, {"key": None}):
         assert first.account != replace(first, **other).account
-    assert not first.stream_usage
     assert not first.is_emulator
 
 
@@ -118,16 +117,6 @@ NO_HEADER = "a name or a value that no header can have"
 def test_a_model_is_a_field(extra_body: object, model: object, sent: dict[str, Any]) -> None:
     """Named in either of two places, or in both alike."""
     assert request_fields(extra_body, model) == sent
-
-
-def test_token_counts_are_asked_for() -> None:
-    """Unless the fields say otherwise."""
-    assert request_fields(None, "a", stream_usage=True) == {
-        "stream_options": {"include_usage": True},
-        "model": "a",
-    }
-    given = {"stream_options": {"include_usage": False}}
-    assert request_fields(given, stream_usage=True) == given
 
 
 @pytest.mark.parametrize(

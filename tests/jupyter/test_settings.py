@@ -170,8 +170,7 @@ def test_what_the_environment_sets(
     assert setup.extra_body == {"model": "small"}
     assert capsys.readouterr().err.count("is not encrypted") == 1
     place.settings.stream_usage = True
-    asks_for_usage = {"model": "small", "stream_options": {"include_usage": True}}
-    assert place.service().extra_body == asks_for_usage
+    assert place.service().stream_usage
     monkeypatch.setenv("CHATMAGIC_CASSETTE", "tape.jsonl")
     assert place.is_replaying()  # where no person is
     monkeypatch.setenv("CHATMAGIC_MODE", "relive")

@@ -188,7 +188,7 @@ def test_a_dry_run_shows_the_request_that_would_go(shell: Shell, emulator: Emula
 
 
 def test_a_dry_run_before_any_reply_says_so(shell: Shell) -> None:
-    """No tokens are known, and nothing is said of credits; %chat does it, too, and gives nothing."""
+    """No tokens are known, nothing is said of credits; %chat does it, too, and gives nothing."""
     dry = shell.machine("reply = %chat --dry --last 0 What?")
     assert "Tokens: no estimate, as no reply has told its tokens yet." in dry.texts[0]
     assert "Before it" not in dry.texts[0]

@@ -404,6 +404,8 @@ class TestErrorBody:
             ({"errors": DEEP}, json.dumps(DEEP), None),
             ({"detail": "No"}, None, "No"),
             ({"detail": [{"msg": "field required", "loc": ["body"]}]}, None, "field required"),
+            ({"detail": [{"msg": "required", "loc": ["body", 1]}]}, None, "required"),
+            ({"detail": [{"msg": "required", "loc": ["body", "n"]}]}, None, "n: required"),
             ({"detail": [{"message": "No"}]}, None, "No"),
             ({"detail": ["No", "nor this"]}, None, "No"),
             ({"detail": {"error": "No", "code": 3}}, None, "No"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -137,6 +138,35 @@ def test_a_map_leaves_out_a_form_that_is_refused(
         replies = session.map("{{ it }}", ["a", "b"], format="json", workers=1, yes=True)
     assert [reply.value for reply in replies] == [None, {}]
     assert ["response_format" in asked.body for asked in server.asked] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("headers", "counted", "asked_for"),
+    [
+        ({}, (), [None, True, None]),
+        ({"X-RateLimit-Remaining": "7"}, (), [None, None, None]),
+        ({}, (b'data: {"choices": [], "usage": {"prompt_tokens": 1}}\n\n',), [None, None, None]),
+    ],
+)
+def test_token_counts_are_asked_for_where_nothing_is_told(
+    headers: dict[str, str], counted: tuple[bytes, ...], asked_for: list[bool | None]
+) -> None:
+    """After an answer without any figures; no more once a request was refused for it."""
+    good = stream(event("Hi"), *counted, DONE, headers=headers)
+    refusal = {"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs"}]}
+    second = document(refusal, "422 No") if asked_for[1] else good
+    with Server(playing(good, second, good)) as server:
+        endpoint = Endpoint(server.origin, "none", None, "here")
+        session = Session(environment=GivenEnvironment(service=lambda: ServiceSetup(endpoint)))
+        session.ask("one")
+        with pytest.raises(RequestRejectedError) if asked_for[1] else nullcontext() as raised:
+            session.ask("two")
+        session.ask("three")
+    options = [asked.body.get("stream_options") for asked in server.asked]
+    assert options == [each and {"include_usage": True} for each in asked_for]
+    if raised is not None:
+        hint = "Later requests to this address leave stream_options out: ask again."
+        assert raised.value.hint == hint
 
 
 def test_a_model_of_the_environment_is_asked_while_a_cassette_records(
