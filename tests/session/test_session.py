@@ -143,7 +143,7 @@ def test_a_map_leaves_out_a_form_that_is_refused(
 @pytest.mark.parametrize(
     ("headers", "counted", "asked_for"),
     [
-        ({}, (), [None, True, None]),
+        ({"x-litellm-key-spend": "0.5"}, (), [None, True, None]),
         ({"X-RateLimit-Remaining": "7"}, (), [None, None, None]),
         ({}, (b'data: {"choices": [], "usage": {"prompt_tokens": 1}}\n\n',), [None, None, None]),
     ],
