@@ -12,6 +12,7 @@ A seal is no signature: a person who knows the code can make another one.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ from chatmagic.conversation.options import OPTIONS, variable_fields
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.steering import Instructions, Steering
-from chatmagic.conversation.turn import MAIN, Turn
+from chatmagic.conversation.turn import MAIN
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.models import Usage
@@ -168,8 +169,7 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
     audit.problems += restored.problems
     audit.remarks += restore.gaps(restored, read)
     agrees = _compared(audit, read)
-    hiding = {cell.number: _loads(cell) for cell in read.cells if _hides(cell)}
-    first_load = min((cell for cell in hiding if hiding[cell]), default=None)
+    unseen = min((cell.number for cell in read.cells if _hides(cell)), default=math.inf)
     unrendered = []
     for saved, record in read.turns:
         cell, is_in_order = saved.cell, None
@@ -180,10 +180,9 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
             audit.wrong(cell, "its HTML or Markdown differs from its rendered reply")
         turn, window = restored.asked.get(restored.numbers.get(saved, 0), (None, Window()))
         if turn is not None:
-            is_in_order = _in_order(turn, window, restored.cells, hiding, cell)
-            # No output of this notebook shows loaded turns.
-            is_known = first_load is None or cell < first_load
-            if is_known and not window.instructs_as(turn):
+            # No output shows the turns that were asked unseen, or loaded, in a cell above.
+            is_in_order = window.carries_as(turn) or (None if unseen <= cell else False)
+            if cell < unseen and not window.instructs_as(turn):
                 words = "it was asked with other instructions than those that stand above it"
                 audit.wrong(cell, words)
         if is_in_order is False:
@@ -334,48 +333,6 @@ def _difference(command: MagicCall | None, saved: SavedOutput) -> str:
     return f"its {'options were' if is_same else 'question was'} edited after it was asked"
 
 
-def _in_order(
-    turn: Turn, window: Window, cells: Mapping[int, int], hiding: Mapping[int, bool], cell: int
-) -> bool | None:
-    """Return whether a turn was asked after those above it; ``None`` if that is unknown.
-
-    Args:
-        turn: the turn.
-        window: the window above it when it was asked.
-        cells: the cells of the turns, by the turns' numbers.
-        hiding: the numbers of the cells that may have asked without an output; whether each is a
-            load.
-        cell: the number of its cell.
-    """
-    if window.carries_as(turn):
-        return True
-    unseen = [each for each in hiding if each <= cell]
-    load = max((each for each in unseen if hiding[each]), default=0)
-    above = [each for each in window.visible if cells[each] > load]
-    return None if unseen and _may_fit(turn, above, is_loaded=load > 0) else False
-
-
-def _may_fit(turn: Turn, above: Sequence[int], *, is_loaded: bool) -> bool:
-    """Return whether a turn carried the turns above it, beside others that are in no output.
-
-    Args:
-        turn: the turn.
-        above: the numbers of the turns that stand above it, below the last load.
-        is_loaded: whether there is a load, which replaces all turns above it.
-    """
-    known = [number for number in turn.carried if number]
-    both = min(len(known), len(above))
-    # Of a turn with ``--last``, or in a notebook without its beginning, some may stand above.
-    is_part = turn.last is not None or turn.carried.root.total > 0
-    is_enough = len(known) >= len(above) or is_part
-    is_no_more = len(known) <= len(above) or is_loaded
-    return is_enough and is_no_more and known[len(known) - both :] == above[len(above) - both :]
-
-
-def _loads(cell: NotebookCell) -> bool:
-    return any(command.name == "chat_load" for command in cell.plan.commands)
-
-
 def _cassettes(read: Notebook) -> set[str]:
     """Return the names of the cassettes that a notebook's cells insert."""
     commands = [command for cell in read.cells for command in cell.plan.commands]
@@ -387,9 +344,10 @@ def _cassettes(read: Notebook) -> set[str]:
 def _hides(cell: NotebookCell) -> bool:
     """Return whether a cell may have asked without an output: quietly, from Python, by a load."""
     plan = cell.plan
-    asks_quietly = any(each.is_quiet or each.name == "chat_panel" for each in plan.commands)
+    names = {"chat_panel", "chat_load"}
+    asks_quietly = any(each.is_quiet or each.name in names for each in plan.commands)
     asks_python = plan.is_open or re.search(r"\bask\s*\(", plan.code) is not None
-    return asks_quietly or asks_python or _loads(cell) or "live" in cell.others
+    return asks_quietly or asks_python or "live" in cell.others
 
 
 def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str]:

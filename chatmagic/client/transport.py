@@ -16,7 +16,6 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from time import monotonic
 from typing import Any, Final, Protocol, cast
 
@@ -132,7 +131,7 @@ class HttpTransport:
         headers = _headers(stream=False)
         del headers["Content-Type"]
         url = models_url(self.setup.endpoint.base_url)
-        return self._exchange("GET", url, None, headers, halt, is_short=True)
+        return self._exchange("GET", url, None, headers, halt)
 
     def connect(self, halt: Halt) -> None:
         """Make the connection that a request would have, and close it; no request is sent.
@@ -155,18 +154,9 @@ class HttpTransport:
             CURRENT.only_connects = False
 
     def _exchange(
-        self,
-        method: str,
-        url: str,
-        body: bytes | None,
-        headers: dict[str, str],
-        halt: Halt,
-        *,
-        is_short: bool = False,
+        self, method: str, url: str, body: bytes | None, headers: dict[str, str], halt: Halt
     ) -> HttpExchange:
         timeout = Timeout.from_value(self.setup.timeout)
-        if is_short:
-            timeout = replace(timeout, total=timeout.total or timeout.first_byte)
         clock = CURRENT.clock = Clock(timeout, halt)
         CURRENT.shared = self._shared
         bundle = network_errors.certificate_bundle()

@@ -32,7 +32,6 @@ MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render,
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
 _EACH_FORMULA: Final = 10  # characters added for each formula: 2 ms
 MOST_BLOCKS: Final = 5_000  # paragraphs and the like; a page takes about 0.4 ms to lay one out
-_MOST_HEADINGS: Final = 200  # JupyterLab takes 5 s for 2,000, and does not end with 5,000
 # Pygments can take quadratic time, above all on endless lines and on white space.
 _MOST_COLOURED: Final = 10_000  # characters of code in a reply
 _SLOW_TO_COLOUR: Final = re.compile(r"[^\n]{500}|\s{200}")
@@ -61,7 +60,7 @@ _BLOCKS: Final = dict.fromkeys(
     """blockquote_open formula heading_open hr list_item_open paragraph_open td_open th_open
     """.split(),  # noqa: SIM905 - as above
     1,
-) | {"code_block": 4, "fence": 4}
+) | {"code_block": 4, "fence": 4, "heading_open": 10}
 """Weight of a block: a page takes four times as long for a box of code."""
 
 
@@ -107,7 +106,7 @@ def environment(*, live: bool, breaks: bool = False) -> EnvType:
     return {
         "live": live,
         "breaks": breaks,
-        **dict.fromkeys(("coloured", "tex", "headings"), 0),
+        **dict.fromkeys(("coloured", "tex"), 0),
         "cut": False,
         "above": [],
         "after": [],
@@ -164,7 +163,7 @@ def language_name(info: str) -> str:
 def block_count(tokens: Sequence[Token]) -> int:
     """Return the number of paragraphs and the like, which :data:`MOST_BLOCKS` limits.
 
-    A block of code counts as four.
+    A block of code counts as four, and a heading as ten.
 
     Args:
         tokens: the tokens of a reply, or of a part of it.
@@ -219,9 +218,6 @@ class _Renderer(RendererHTML):
 
     def heading_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         side = _dir(tokens[idx].attrs.get("dir"))
-        env["headings"] += 1
-        if env["headings"] > _MOST_HEADINGS:
-            return f"<p{side}><strong>"
         # No level is skipped, even if the reply skips one.
         level = int(tokens[idx].tag[1])
         env["above"] = [*(other for other in env["above"] if other < level), level]
@@ -229,8 +225,6 @@ class _Renderer(RendererHTML):
         return f'<{tag} style="{sanitize.HEADINGS[tag]}"{side}>'
 
     def heading_close(self, _: Any, __: int, ___: Any, env: EnvType) -> str:
-        if env["headings"] > _MOST_HEADINGS:
-            return "</strong></p>\n"
         return f"</{heading_tag(env['above'])}>\n"
 
     def td_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
