@@ -211,7 +211,7 @@ class Cassette:
         self._news = [] if news is None else news
         self._file = CassetteFile(config.path)
         self._matcher = Matcher(self._load())
-        self._answered = self._recorded = self._gone = 0
+        self._answered = self._recorded = self._without_markdown = self._gone = 0
         self._listed: tuple[Interaction, ...] | None = None
 
     def _load(self) -> tuple[Interaction, ...]:
@@ -277,6 +277,11 @@ class Cassette:
         config, name = self.config, self.config.name
         interaction = self._matcher.answer(query)
         note, by_order = f"replayed from {name}: nothing is sent", False
+        if interaction is None:
+            interaction = self._matcher.answer(query, markdown=False)
+            if interaction is not None:
+                self._without_markdown += 1
+                note += "; matched without the Markdown cells that only one of the two requests has"
         if interaction is None and config.by_order:
             interaction, by_order = self._matcher.by_order(query), True
             if interaction is not None:
@@ -410,6 +415,8 @@ class Cassette:
         """Return the use of the cassette since it was inserted, in one line."""
         if self.config.mode != "refresh":
             done = f"{self._answered:,} answered from it, {self._recorded:,} recorded"
+            if self._without_markdown:
+                done += f"; {self._without_markdown:,} matched without Markdown cells"
         else:
             count = self._matcher.outcomes()
             done = (

@@ -98,6 +98,8 @@ class Interaction(BodyFacts, AsTyped):
         asked_model: the model that was requested; ``None`` if none was set.
         instructions: name of the standing instructions that the request carried; ``None`` for none.
         typed: the prompt as typed, if values were put into it; otherwise ``None``.
+        without_markdown: digest of the same request without Markdown cells, which a run that does
+            not know the notebook makes; ``None`` if it carries none.
         owner: hash of the cell that asked; ``None`` if it is unknown.
         status: the HTTP status.
         headers: the answer's headers, of those in :data:`KEPT_HEADERS`.
@@ -114,6 +116,7 @@ class Interaction(BodyFacts, AsTyped):
     asked_model: str | None = json_field(exact_text)
     instructions: str | None = json_field(exact_text)
     typed: str | None = json_field(exact_text)
+    without_markdown: str | None = json_field(exact_text)
     owner: str | None = json_field(exact_text)
     status: int = json_field(exact_count, default=200)
     headers: tuple[tuple[str, str], ...] = json_field(exact(_headers), dict, ())
@@ -121,16 +124,21 @@ class Interaction(BodyFacts, AsTyped):
     took: int | None = json_field(exact_count)
     origin: Origin = json_field(word_of(Literal["live", "emulator"]), default="live")
 
-    def answers(self, asked: Interaction) -> bool:
+    def answers(self, asked: Interaction, *, markdown: bool = True) -> bool:
         """Return whether a request is the recorded one.
 
         The recorded model matters only if the request names a model.
 
         Args:
             asked: the request, as it would be recorded.
+            markdown: whether the Markdown cells matter of which one of the two carries none.
         """
         is_model = asked.asked_model in (None, self.asked_model)
-        return is_model and self.request == asked.request
+        is_same = self.request == asked.request
+        if not markdown:
+            is_same |= self.without_markdown == asked.request
+            is_same |= self.request == asked.without_markdown
+        return is_model and is_same
 
     @property
     def is_reply(self) -> bool:
@@ -497,6 +505,7 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
         instructions=name_of(record.instructions),
         parameters={"stream": True, **sent},
         typed=typed,
+        without_markdown=record.without_markdown,
         owner=record.owner,
         headers=headers_for(record.credits, record.date),
         text=text,

@@ -4,7 +4,8 @@ The rules need no file and send nothing:
 
 1. The interactions recorded for a request's digest answer it. A cell gets, in order and each time
    that it runs, those that it recorded or that answered its earlier execution. Any other request
-   gets them in the order recorded, then from the first again.
+   gets them in the order recorded, then from the first again. If a replay finds none, and either
+   the request or a recorded one carries no Markdown cells, the rest of the two is compared.
 2. If a request may differ (``--by-order``), it is answered by its position: first by the cell's
    own interaction, then by the same prompt as typed, then by the next interaction.
 3. A new interaction is added at the end. Only a refresh that gets a whole reply replaces an
@@ -105,17 +106,21 @@ class Matcher:
         """All interactions in their order."""
         return tuple(item.recorded for item in self.items)
 
-    def answer(self, query: Query, *, recording: bool = False) -> Interaction | None:
+    def answer(
+        self, query: Query, *, recording: bool = False, markdown: bool = True
+    ) -> Interaction | None:
         """Return the interaction that answers a request (rules 1 and 4); ``None`` without one.
 
         Args:
             query: the request.
             recording: whether a reply answers only one of a cell's equal requests, as in a loop, so
                 that the others are sent.
+            markdown: as :meth:`Interaction.answers` has it.
         """
         self._begin(query)
         own = query.owner
-        equal = [item for item in self.items if item.recorded.answers(query.asked)]
+        asked = query.asked
+        equal = [item for item in self.items if item.recorded.answers(asked, markdown=markdown)]
         items = [item for item in equal if item.recorded.is_reply]
         if recording:
             free = [item for item in items if item.is_fresh or item.is_own(query)]

@@ -200,6 +200,7 @@ OPTIONS: Final = (
         configurable=True,
         in_shell=False,
     ),
+    Option("--no-markdown", "send no Markdown cells along with --above", in_shell=False),
     Option(
         "--tag LABEL", "send the cells along that have this label or tag", _LABEL, in_shell=False
     ),

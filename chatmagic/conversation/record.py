@@ -85,6 +85,8 @@ class Record(ReplyFacts):
         reply: digest of the reply's text.
         parameters: the fields of :class:`Parameters` that were set.
         origin: ``live``, ``replay`` or ``emulator``.
+        without_markdown: digest of the same request without Markdown cells; ``None`` if it carries
+            none.
         turn: the digest by which a later record names this turn.
         asked_model: name of the requested model, if any.
         instructions: the standing instructions that the request carried, without their text.
@@ -112,6 +114,7 @@ class Record(ReplyFacts):
     parameters: Mapping[str, Any] = json_field(
         partial(fields_from_json, Parameters), lambda given: dict(given) or None, MISSING
     )
+    without_markdown: str | None = json_field(exact_digest)
     turn: str | None = json_field(exact_digest)
     asked_model: str | None = json_field(exact_text)
     instructions: Value | None = json_field(Value.from_json, methodcaller("to_json"))

@@ -29,7 +29,7 @@ Entry = Literal["cell", "panel", "python"]
 Format = Literal["markdown", "text", "code", "json"]
 Above = Literal["new", "all"]
 """Selection of cells above: those since the question above in its thread, or all."""
-ValueKind = Literal["cell", "error", "instructions", "format"]
+ValueKind = Literal["cell", "markdown", "error", "instructions", "format"]
 """Kind of a value in front of a question; the value of an expression has none."""
 
 ASKED_OF_AN_ERROR: Final = "Explain this error, and give the corrected code."
@@ -222,7 +222,8 @@ class Parameters:
         format: the form of the reply.
         schema: name of the schema of a reply in JSON; ``None`` for none.
         with_error: whether the last error is sent in front of the question.
-        above: number of the nearest cells above to send in front, or :data:`Above`.
+        above: number of the nearest code cells above to send in front, or :data:`Above`.
+        markdown: whether the Markdown cells between these go along, too.
         tag: label or tag of the cells that go along.
         thread: name of its thread; ``None`` for the thread of its place.
         hide: whether later requests leave the turn out.
@@ -239,6 +240,7 @@ class Parameters:
     schema: str | None = json_field(exact_text)
     with_error: bool = sparse_field(switch, default=False)
     above: int | Above | None = json_field(cells_above)
+    markdown: bool = sparse_field(switch, default=True)
     tag: str | None = json_field(exact_text)
     thread: str | None = json_field(thread_name)
     hide: bool = sparse_field(switch, default=False)

@@ -59,7 +59,7 @@ class Causes:
         cell = turn.changed_cell(self._cells)
         if cell is None:
             return None
-        return Cause(f"because {self._label(cell)}, sent along with it, was run again", cell)
+        return Cause(f"because {self._label(cell)}, sent along with it, has changed", cell)
 
     def by_cell(self, *, following: bool = False) -> dict[str, Cause]:
         """Return the cause for the first stale turn of each cell that has one.

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from chatmagic._log import log_swallowed
-from chatmagic.conversation.request_facts import Format, Schema, Value
+from chatmagic.conversation.request_facts import Format, RequestFacts, Schema, Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.text import fenced, one_line, without_memory_addresses
@@ -134,6 +134,22 @@ def in_front(values: Sequence[Value], text: str) -> str:
     return "".join([*(f"{_text(value)}\n\n" for value in values), text])
 
 
+def without_markdown(asked: RequestFacts) -> str:
+    """Return the prompt of a question as it would be sent without Markdown cells in front of it.
+
+    Args:
+        asked: the question, or its turn.
+    """
+    front, rest = "", asked.prompt
+    for value in asked.values:
+        text = in_front([value], "")
+        if value.kind is None or not rest.startswith(text):
+            break
+        rest = rest.removeprefix(text)
+        front += "" if value.kind == "markdown" else text
+    return front + rest
+
+
 def _text(value: Value) -> str:
     """Return a value's text, or its name if the text is not kept."""
     if value.text is not None:
@@ -223,6 +239,15 @@ def cell_text(source: str, output: str = "", size: int | None = None, trace: str
     if trace:
         parts.append(f"The error that it raised:\n\n{fenced(shortened(as_shown(trace)))}")
     return "\n\n".join(parts)
+
+
+def markdown_text(source: str) -> str:
+    """Return a Markdown cell as the model reads it.
+
+    Args:
+        source: source of the cell.
+    """
+    return f"A Markdown cell of this notebook:\n\n{fenced(shortened(source), 'markdown')}"
 
 
 def error_text(source: str, trace: str) -> str:

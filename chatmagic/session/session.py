@@ -587,6 +587,8 @@ class AskRun:
         """Number of the oldest turns that the request leaves out because it was too long."""
         self.request: Request
         self.digest = ""
+        self.without_markdown: str | None = None
+        """Digest of the request without Markdown cells; ``None`` if it carries none."""
         self.lookup: Lookup | None = None
         """The source of the answer while a cassette is active."""
         self.stream: ReplyStream
@@ -772,11 +774,25 @@ class AskRun:
         system_role = setup is not None and setup.system_role
         try:
             ask, window = self.ask.as_sent(self.window)
-            self.request = ask.request(window.messages, extra_body)
-            if (instructions := self.window.instructions) is not None:
-                messages = instructed(self.request.messages, instructions, system_role=system_role)
-                self.request = replace(self.request, messages=messages)
+            instructions = self.window.instructions
+
+            def made(ask: Ask, window: Window) -> Request:
+                request = ask.request(window.messages, extra_body)
+                if instructions is None:
+                    return request
+                messages = instructed(request.messages, instructions, system_role=system_role)
+                return replace(request, messages=messages)
+
+            self.request = made(ask, window)
             self.digest = self.request.digest()
+            self.without_markdown = None
+            sent = ask, *window.turns
+            if any(value.kind == "markdown" for each in sent for value in each.values):
+                turns = [
+                    replace(turn, prompt=template.without_markdown(turn)) for turn in window.turns
+                ]
+                ask = replace(ask, prompt=template.without_markdown(ask))
+                self.without_markdown = made(ask, Window(turns, len(turns))).digest()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
 
@@ -787,9 +803,8 @@ class AskRun:
             return
         ask, window = self.ask.as_sent(self.window)
         messages = (*window.messages, Message("user", ask.prompt))
-        asked = Interaction.asked(
-            self.request, messages, window.instructions, typed=ask.typed, owner=ask.owner
-        )
+        known = {"typed": ask.typed, "owner": ask.owner, "without_markdown": self.without_markdown}
+        asked = Interaction.asked(self.request, messages, window.instructions, **known)
         query = Query(asked, ask.execution)
         self.lookup = cassette.look_up(query, lambda: self._endpoint().is_emulator)
 
@@ -974,7 +989,8 @@ class AskRun:
         again = self.ask.again
         earlier = self.session.conversation.replies.get(again or 0, ())
         digests = dict.fromkeys(other.recorded_digest for other in earlier)
-        record = replace(record, in_place_of=tuple(digests))
+        compared = self.without_markdown
+        record = replace(record, in_place_of=tuple(digests), without_markdown=compared)
         if (part := self.ask.part) is None:
             return record
         texts = part.reply.text, turn.reply.text

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import nbformat
+import pytest
 from logged import Emulator
+from nbclient import NotebookClient
 from rig import Book, cell
+from shells import KEY
 
 from chatmagic.conversation import template
 
@@ -56,3 +60,64 @@ def test_cells_go_along_as_the_page_has_them(lab: Callable[..., Book], service: 
     assert taken(service) == [f"{front_of(('x = 2' + chr(10) + 'x', '2'))}Why?"]
     book.until(f"{MARKS}.length === 0")
     assert book.front.heard.errors == []
+
+
+ABOVE_NEW = [
+    cell("# Heights\nIn cm.", kind="markdown"),
+    f"{LOAD}\n%config ChatMagics.above = 'new'",
+    cell("The *data*:", kind="markdown"),
+    "x = [170, 180]\nx",
+    "%%chat\nWhat is it?",
+    cell("## Means", kind="markdown"),
+    "sum(x) / 2",
+    "%%chat\nIs it right?",
+    "%%chat --no-markdown\nAnd now?",
+]
+
+
+@pytest.mark.parametrize("markdown", [True, False])
+def test_a_page_and_a_machine_send_the_same(
+    lab: Callable[..., Book],
+    service: Emulator,
+    monkeypatch: pytest.MonkeyPatch,
+    markdown: bool,
+) -> None:
+    """Also at once in a new kernel; a machine that does not know the notebook replays it."""
+    tape = f"%chat_cassette heights-{markdown}.jsonl"
+    book = lab([*(each for each in ABOVE_NEW if markdown or isinstance(each, str))])
+    book.insert(1, f"{LOAD}\n{tape}")
+    book.run_all()
+    bodies = [request.body for request in service.requests]
+    words = ["", "", ""]
+    if markdown:
+        texts = ("# Heights\nIn cm.", "The *data*:", "## Means")
+        words = [f"{template.markdown_text(text)}\n\n" for text in texts]
+    data = front_of(("x = [170, 180]\nx", "[170, 180]"))
+    assert taken(service) == [
+        f"{words[0]}{words[1]}{data}What is it?",
+        f"{words[2]}{front_of(('sum(x) / 2', '175.0'))}Is it right?",
+        "And now?",
+    ]
+    book.save()
+    folder = book.front.server.folder
+
+    def replies(*, again: bool = True) -> list[str]:
+        """Give the replies in the file, or those of a run as nbclient does it."""
+        read = nbformat.read(folder / book.path, as_version=4)  # type: ignore[no-untyped-call]
+        if again:
+            NotebookClient(read, resources={"metadata": {"path": str(folder)}}).execute()
+        outputs = [output for each in read.cells for output in each.get("outputs", ())]
+        turns = [output for output in outputs if "chatmagic" in output.get("metadata", {})]
+        return [output["data"]["text/plain"] for output in turns]
+
+    shown = replies(again=False)
+    assert len(shown) == 3
+    assert replies() == shown
+    assert taken(service) == []
+    known = {"CHATMAGIC_BASE_URL": service.url, "CHATMAGIC_API_KEY": KEY, "CHATMAGIC_MODE": "live"}
+    if markdown:
+        known["JPY_SESSION_NAME"] = book.path
+    for name, value in known.items():
+        monkeypatch.setenv(name, value)
+    assert len(replies()) == 3
+    assert [request.body for request in service.requests] == bodies

@@ -72,6 +72,17 @@ def test_equal_requests_are_answered_in_their_order_and_then_again() -> None:
     assert replayed(matcher, *[by("a")] * 5, by("b"), by("c")) == expected
 
 
+def test_without_its_markdown_cells_a_request_is_the_same() -> None:
+    """If one of the two has none; two with other Markdown cells are two requests."""
+    rich, plain = one("m a", "1", without_markdown=one("a").request), one("b", "2")
+    other = one("other b", without_markdown=plain.request)
+    edited = one("other a", without_markdown=one("a").request)
+    for asked, text in ((one("a"), "1"), (rich, "1"), (other, "2"), (edited, None)):
+        found = Matcher([rich, plain]).answer(Query(asked), markdown=False)
+        assert (found and found.text) == text
+    assert Matcher([rich]).answer(by("a")) is None
+
+
 def test_a_cell_gets_its_own_again() -> None:
     """The n-th equal ask of an execution is the cell's n-th, each time that it runs."""
     matcher = Matcher([one("a", "1", "x"), one("a", "2", "y"), one("a", "3", "x")])

@@ -116,7 +116,7 @@ def test_a_cell_that_went_along_is_a_cause() -> None:
     talk.cells = {"load": digest("2")}
     talk.label = lambda _: "cell [7]"
     cause = talk.causes().by_cell()["a"]
-    assert cause == Cause("because cell [7], sent along with it, was run again", "load")
+    assert cause == Cause("because cell [7], sent along with it, has changed", "load")
 
 
 def test_a_question_in_the_panel_is_no_cell() -> None:

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import NoReturn
 
@@ -140,6 +141,19 @@ def test_a_prompt_is_made_again_from_what_is_kept() -> None:
     for values in (bare[:1], bare[::-1], bare * 2):
         with pytest.raises(InputError, match="not those of its prompt"):
             refill(typed, values)
+
+
+def test_a_prompt_without_its_markdown_cells() -> None:
+    """Only those in front are left out, also one whose text is not kept; nothing is evaluated."""
+    text = template.markdown_text("# T")
+    front = [Value.of_text("json", "J", "format"), Value.of_text("1 above", text, "markdown")]
+    front += [Value.of_text("1 above", "c", "cell"), Value.of_text("", text, "markdown").bare]
+    sent, values = fill(f"{text} {{{{ 1 }}}}?", python(), front)
+    turn = Turn(prompt=sent, values=values, reply=Reply("r"))
+    assert text.startswith("A Markdown cell of this notebook:\n\n```markdown\n# T\n```")
+    assert template.without_markdown(turn) == f"J\n\nc\n\n{text} 1?"
+    assert template.without_markdown(replace(turn, prompt="J\n\nx")) == "J\n\nx"
+    assert template.without_markdown(replace(turn, values=values[:1])) == sent
 
 
 def test_values_in_front_of_a_question() -> None:

@@ -132,6 +132,26 @@ test("what runs tells its notebook to the kernel, beside what the cell says", ()
   assert.deepEqual(run.map(([, , { chatmagic }]) => chatmagic), [{ code: {}, notebook: "s" }, { notebook: "s" }]);
 });
 
+test("what may ask is sent with the cells above, unless they are too long or not known", () => {
+  const kernel = new Kernel();
+  const run = [];
+  kernel.requestExecute = (...given) => run.push(given);
+  const { context } = link(kernel);
+  const cell = (id, type, source) => ({ id, type, sharedModel: { getSource: () => source } });
+  const cells = [cell("a", "code", "1"), cell("b", "markdown", "# Title"), cell("r", "raw", ""), cell("c", "code", "%chat why?")];
+  context.model.cells = { length: 4, get: (at) => cells[at] };
+  const told = (code, cellId) => {
+    kernel.requestExecute({ code }, false, { cellId });
+    return run.at(-1)[2].chatmagic;
+  };
+  const [above, alone] = samples("of a request to run a cell");
+  assert.deepEqual(told("%chat why?", "c"), above);
+  assert.deepEqual(told("x = 1", "c"), alone);
+  assert.deepEqual(told("%chat why?", "gone"), alone);
+  cells[1] = cell("b", "markdown", "x".repeat(1_000_001));
+  assert.deepEqual(told("%chat why?", "c"), alone);
+});
+
 test("an urgent message waits for a subshell, and not for ever", async () => {
   const kernel = new Kernel();
   const { link: line } = link(kernel);

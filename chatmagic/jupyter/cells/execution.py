@@ -167,6 +167,27 @@ def cell_source(shell: InteractiveShell) -> str:
     return str(code or (history.input_hist_raw[-1] if history else ""))
 
 
+def listed_by_page(shell: InteractiveShell) -> list[tuple[str, str | None]] | None:
+    """Return the cells above the running one, as its page lists them; ``None`` if it does not.
+
+    Args:
+        shell: the shell that runs the cell.
+
+    Returns:
+        The hash of each cell from top to bottom, and the source of a Markdown cell.
+    """
+    metadata = _request(shell).get("metadata") or {}
+    listed: Any = json_at(metadata, "chatmagic", "above")
+    other = _other(shell, _notebook_named(metadata))
+    try:
+        return [
+            (record.owner_of(str(name), other), source if isinstance(source, str) else None)
+            for name, source in listed
+        ]
+    except (TypeError, ValueError):
+        return None
+
+
 def _number(shell: InteractiveShell) -> int:
     """Return the running cell's number; the shell's count may already be the next cell's."""
     history = shell.history_manager

@@ -13,7 +13,8 @@ import os
 import re
 import textwrap
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -63,6 +64,7 @@ class CellRun:
         output: its output, as text.
         lost: number of further characters of its output, which are not sent.
         trace: the error that it raised, as text; empty for none.
+        is_markdown: whether it is a Markdown cell, which does not run.
         execution: identity of this run; ``None`` is unknown.
     """
 
@@ -76,6 +78,7 @@ class CellRun:
     lost: int = 0
     trace: str = ""
     execution: str | None = None
+    is_markdown: bool = False
 
     @property
     def without_output(self) -> CellRun:
@@ -86,6 +89,8 @@ class CellRun:
     @cached_property
     def text(self) -> str:
         """The cell's text in a request."""
+        if self.is_markdown:
+            return template.markdown_text(self.source)
         return template.cell_text(
             self.source, self.output, len(self.output) + self.lost, self.trace
         )
@@ -228,6 +233,10 @@ class CellNotes(Mapping[str, str]):
         """The last error of one of the user's cells, to be sent along; ``None`` for none."""
         self.runs: dict[str, CellRun] = {}
         """The last run of each cell, in the order of their first runs."""
+        self.sources: deque[tuple[str, str]] = deque(maxlen=MOST_CELLS)
+        """Key and source of each run, in order."""
+        self.markdown: dict[str, CellRun] = {}
+        """The Markdown cells that were listed above a question."""
         self._shell = shell
         self._has_run_again = has_run_again
         self._output: KeptOutput | None = None
@@ -245,15 +254,15 @@ class CellNotes(Mapping[str, str]):
 
     def __getitem__(self, key: str) -> str:
         """Return the digest of a cell's source, output and error."""
-        return self.runs[key].digest
+        return (self.runs.get(key) or self.markdown[key]).digest
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the cells' keys."""
-        return iter(self.runs)
+        return iter({**self.runs, **self.markdown})
 
     def __len__(self) -> int:
         """Return the number of cells."""
-        return len(self.runs)
+        return len({**self.runs, **self.markdown})
 
     def label(self, key: str) -> str:
         """Return a cell's name for people, with its number if it has one.
@@ -262,6 +271,8 @@ class CellNotes(Mapping[str, str]):
             key: the cell's key in :attr:`runs`.
         """
         run = self.runs.get(key)
+        if key in self.markdown:
+            return "a Markdown cell"
         return A_CELL if run is None or run.number is None else f"cell [{run.number}]"
 
     def raise_interrupt(self) -> None:
@@ -311,7 +322,9 @@ class CellNotes(Mapping[str, str]):
             trace = "" if is_ours(source) else self._note_error(result, source, names)
             output = "" if kept is None else names.put_in(kept.text(result))
             if source.strip():
-                self._keep(self._run_of(source, result.execution_count, output, trace))
+                run = self._run_of(source, result.execution_count, output, trace)
+                self.sources.append((run.key, source))
+                self._keep(run)
 
     def _run_of(self, source: str, number: int | None, output: str, trace: str) -> CellRun:
         """Return the run of the cell that has just run; for a cell of commands, only its place."""
@@ -334,6 +347,19 @@ class CellNotes(Mapping[str, str]):
         self.runs = runs
         if before is not None and before.digest != run.digest:
             self._has_run_again(run.key)
+
+    def take_markdown(self, cells: Iterable[CellRun]) -> None:
+        """Note Markdown cells as they read now.
+
+        Args:
+            cells: some of them.
+        """
+        for cell in cells:
+            before = self.markdown.get(cell.key)
+            # Other threads read the mapping meanwhile.
+            self.markdown = {**self.markdown, cell.key: cell}
+            if before is not None and before.source != cell.source:
+                self._has_run_again(cell.key)
 
     def _note_error(self, result: ExecutionResult, source: str, names: CellNames) -> str:
         """Note the error of one of the user's cells, and return it as text; empty for none."""

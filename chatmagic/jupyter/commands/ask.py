@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ from chatmagic.conversation.request_facts import Parameters, Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.cells.execution import Execution, cell_source, running
+from chatmagic.jupyter.cells.listing import with_markdown
 from chatmagic.jupyter.cells.notes import CellRun
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
@@ -38,6 +40,7 @@ _NOT_PUT_IN: Final = (
 """Pattern of a variable in another template language; a second dollar makes a formula."""
 ABOVE_LIMIT: Final = 50_000
 """Default of the setting ``above_limit``, in characters."""
+_NO_MARKDOWN: Final = "the Markdown cells above do not go along: this run does not know them"
 _SINCE: Final = "since chatmagic was loaded. Nothing was sent."
 
 
@@ -271,7 +274,7 @@ def _is_updated(kernel: Kernel, execution: Execution) -> bool:
 def _in_front(
     kernel: Kernel, parsed: ParsedLine, execution: Execution
 ) -> tuple[tuple[Value, ...], tuple[str, ...]]:
-    """Return the values in front of a question, and a line on the parts that were left out.
+    """Return the values in front of a question, and lines on the parts that were left out.
 
     Args:
         kernel: the kernel.
@@ -288,17 +291,30 @@ def _in_front(
     if not parsed.above and parsed.tag is None:
         return error, ()
     above, below = _around(kernel, execution.cell)
-    nearest, notes = _nearest(kernel, parsed, execution, above) if parsed.above else ([], ())
-    named = {run.key: f"{n} above" for n, run in enumerate(reversed(nearest), 1)}
+    notes = []
+    if parsed.above and parsed.markdown and execution.audience != "text":
+        listed = with_markdown(kernel.shell, kernel.settings.notes, above)
+        notes = [_NO_MARKDOWN] if listed is None else []
+        above = above if listed is None else listed
+    nearest, left_out = _nearest(kernel, parsed, execution, above) if parsed.above else ([], ())
+    named, count = {}, Counter[bool]()
+    for run in reversed(nearest):
+        count[run.is_markdown] += 1
+        named[run.key] = f"{count[run.is_markdown]} above"
     if parsed.tag is not None:
         named |= _tagged(above, below, parsed.tag)
     # The cells above go along in their shortened form.
     runs = {run.key: run for run in (*above, *below, *nearest) if run.key in named}
     cells = [
-        Value.of_text(named[key], run.text, "cell", key if run.is_lasting else None)
+        Value.of_text(
+            named[key],
+            run.text,
+            "markdown" if run.is_markdown else "cell",
+            key if run.is_lasting else None,
+        )
         for key, run in runs.items()
     ]
-    return (*cells, *error), notes
+    return (*cells, *error), (*notes, *left_out)
 
 
 def _around(kernel: Kernel, owner: str | None) -> tuple[list[CellRun], list[CellRun]]:
@@ -335,11 +351,12 @@ def _nearest(
         above = above[max(since, *places, 0) :]
     nearest = [run for run in above if not run.is_ours]
     if isinstance(parsed.above, int):
-        if not nearest:
+        ran = [at for at, run in enumerate(nearest) if not run.is_markdown]
+        if not ran:
             raise InputError(
                 f"No cell above this one has run {_SINCE}", hint="%%chat cells are not counted."
             )
-        return nearest[-parsed.above :], ()
+        return nearest[ran[-parsed.above :][0] :], ()
     limit = kernel.settings.above_limit
     return _within(nearest, ABOVE_LIMIT if limit is None else limit)
 
@@ -355,7 +372,8 @@ def _within(runs: list[CellRun], limit: int) -> tuple[list[CellRun], tuple[str, 
     for at, run in enumerate(runs):
         if sum(len(each.text) for each in kept) <= limit:
             break
-        kept[at], outputs = run.without_output, outputs + bool(run.output)
+        if run.output:
+            kept[at], outputs = run.without_output, outputs + 1
     while sum(len(each.text) for each in kept) > limit:
         kept.pop(0)
     gone = len(runs) - len(kept)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from chatmagic._json import digest
-from chatmagic._log import swallowed
 from chatmagic.archive import conversation_json, notebook, output, restore
 from chatmagic.archive.files import replace_content
 from chatmagic.conversation import chat_cell, options, template
@@ -21,17 +20,13 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
+from chatmagic.jupyter.cells.listing import IN_VS_CODE, this_notebook
 from chatmagic.jupyter.commands.command import Arguments, Command, path_of
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.text import counted, one_line, to_terminal, unlinked
 
 FORMATS: Final = "FILE.json (all of it), FILE.ipynb (a notebook) or FILE.md (to read)"
 FORCE: Final = "--force"
-IN_VS_CODE: Final = "__vsc_ipynb_file__"
-"""The variable in which VS Code tells a kernel the path of its notebook."""
-IN_JUPYTER: Final = "JPY_SESSION_NAME"
-"""The environment variable in which a Jupyter server gives the same path."""
-
 _SHOWN: Final = 200
 
 
@@ -97,23 +92,6 @@ def _load(kernel: Kernel, given: Arguments) -> None:
         conversation, lines = _from_notebook(path, by_id=by_id, changed=force)
     kernel.session.change(lambda current: current.load(conversation))
     print("\n".join(unlinked(to_terminal(line)) for line in lines))
-
-
-def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Path | None:
-    """Return the notebook of this kernel; ``None`` if the front end does not name it.
-
-    Args:
-        variables: the user's variables, in which VS Code puts the path.
-        environ: the environment, in which a Jupyter server puts the path.
-    """
-    for name in (variables.get(IN_VS_CODE), environ.get(IN_JUPYTER)):
-        named = Path(name) if isinstance(name, str) and name.endswith(".ipynb") else None
-        # A server's path may be relative to its own folder; a kernel starts beside its notebook.
-        for path in () if named is None else (named, Path(named.name)):
-            with swallowed(OSError, ValueError):
-                if path.is_file():
-                    return path
-    return None
 
 
 def _from_json(path: Path) -> tuple[Conversation, list[str]]:

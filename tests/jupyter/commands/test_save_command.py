@@ -14,7 +14,6 @@ from pages import Paper, cell, save
 from shells import Ran, Shell, asked, forget
 
 from chatmagic.archive import notebook
-from chatmagic.jupyter.commands.save import this_notebook
 from chatmagic.session.current import current_session
 
 SECRET = "4711-row-of-a-table"
@@ -128,17 +127,6 @@ def test_a_reply_that_was_changed_goes_out_as_it_stands(
 
 
 @pytest.mark.usefixtures("shell")
-def test_this_notebook_is_found_where_the_front_end_tells_it(tmp_path: Path) -> None:
-    """A Jupyter server tells it in the environment, VS Code in a variable."""
-    (tmp_path / "paper.ipynb").touch()
-    path = Path("paper.ipynb")
-    assert this_notebook({}, {"JPY_SESSION_NAME": "served/from/elsewhere/paper.ipynb"}) == path
-    told = str(tmp_path / path)
-    assert this_notebook({"__vsc_ipynb_file__": told}, {"JPY_SESSION_NAME": "x"}) == Path(told)
-    for name in ("console-1", "folder/renamed.ipynb", "a\0.ipynb"):
-        assert this_notebook({"__vsc_ipynb_file__": name}, {"JPY_SESSION_NAME": name}) is None
-
-
 def test_where_no_notebook_is_told_one_is_asked_for(shell: Shell) -> None:
     """And nothing is loaded."""
     assert "NOTEBOOK.ipynb" in str(shell.fails("%chat_load", cell="load").error)

@@ -5,13 +5,15 @@
 
 import { Bridge } from "./bridge.js";
 import { statusRegion } from "./dom.js";
-import { notebookId } from "./notebook.js";
+import { cellsAbove, notebookId } from "./notebook.js";
 
 /** The values of chatmagic/jupyter/page/messages.py and of the package; a test compares them. */
 export const PROTOCOL = 3;
 export const VERSION = "0.2.0";
 const TARGET = "chatmagic.bridge";
 const URGENT = "chatmagic.urgent";
+/** Code that may ask a question: magics may be typed without their %. */
+const ASKS = /\bchat/;
 const NAMED = Symbol.for("chatmagic.named");
 /** How long, in milliseconds, a subshell may take to start. */
 const SUBSHELL_MS = 3000;
@@ -66,7 +68,8 @@ class PlainComm {
 }
 
 /**
- * Add the notebook's identity to its execute requests, as a copy of it has the same cells.
+ * Add the notebook's identity to its execute requests, as a copy of it has the same cells. To those
+ * that may ask, add the cells above: the kernel may not have any other message of the page before.
  * @param {Kernel & Record<symbol, any>} kernel
  * @param {Context} context
  */
@@ -75,7 +78,8 @@ function nameNotebook(kernel, context) {
   if (!requestExecute || kernel[NAMED]) return;
   kernel[NAMED] = true;
   kernel.requestExecute = (content, dispose, metadata = {}) => {
-    const told = { ...metadata.chatmagic, notebook: notebookId(context) };
+    const above = ASKS.test(content.code) ? cellsAbove(context, metadata.cellId) : undefined;
+    const told = { ...metadata.chatmagic, notebook: notebookId(context), ...(above && { above }) };
     return requestExecute.call(kernel, content, dispose, { ...metadata, chatmagic: told });
   };
 }

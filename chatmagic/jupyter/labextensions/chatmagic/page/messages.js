@@ -65,6 +65,11 @@
  */
 
 /**
+ * @typedef {{notebook: string, above?: [string, any][]}} Told in the metadata of a request to run
+ *   a cell: its notebook; of one that may ask the ids of the cells above, and sources of Markdown
+ */
+
+/**
  * @typedef {{kind: "state", version: string, asks: Record<string, string>,
  *   keep_output: boolean}} KernelState asks: by the name of each ask under way the cell that has
  *   ended while its reply comes; keep_output: whether to tag cells for nbstripout

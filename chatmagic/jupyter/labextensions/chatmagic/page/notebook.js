@@ -37,7 +37,7 @@ import { make } from "./dom.js";
  * @property {string} [clientId]
  * @property {string} [username]
  * @property {(message: object, expectReply: boolean, dispose: boolean) => void} [sendShellMessage]
- * @property {(content: object, dispose?: boolean, metadata?: Record<string, any>) => any}
+ * @property {(content: {code: string}, dispose?: boolean, metadata?: Record<string, any>) => any}
  *   [requestExecute]
  * @property {Signal} [iopubMessage]
  * @property {() => void} [interrupt]
@@ -119,6 +119,28 @@ export function notebookId(context) {
 /** Return cells from top to bottom. @param {Cells | undefined} cells @returns {Cell[]} */
 export function cellList(cells) {
   return cells ? Array.from({ length: cells.length }, (_, index) => cells.get(index)) : [];
+}
+
+/** The most characters of Markdown above a cell that a page tells. */
+const MARKDOWN = 1_000_000;
+
+/**
+ * Return the cells above a cell, with the source of each Markdown cell.
+ * @param {Context} context
+ * @param {unknown} id the cell's
+ * @returns {[string, ?string][] | undefined} undefined where it is not one of the notebook's, or
+ *   there is too much Markdown
+ */
+export function cellsAbove(context, id) {
+  const cells = cellList(context.model?.cells);
+  const at = cells.findIndex((cell) => cell.id === id);
+  const above = cells.slice(0, Math.max(0, at)).filter(({ type }) => type !== "raw");
+  /** @type {[string, ?string][]} */
+  const told = above.map((cell) => {
+    return [cell.id, cell.type === "markdown" ? cell.sharedModel.getSource() : null];
+  });
+  const size = told.reduce((sum, [, source]) => sum + (source?.length ?? 0), 0);
+  return at < 0 || size > MARKDOWN ? undefined : told;
 }
 
 /** Return the cells' ids from top to bottom. @param {Host} model */
