@@ -320,7 +320,7 @@ class JobFile:
                 is_ended = line.endswith(b"\n")
         if self.unread and not self._at:
             raise InputError(
-                f"{self.path.name} is no file of a map. Nothing was sent, and it is as it was.",
+                f"{self.path.name} is no file of a map. Nothing was sent or changed.",
                 hint="Name another file=….",
             )
         if not self._replays:

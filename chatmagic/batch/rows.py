@@ -41,7 +41,7 @@ class Rows:
         raise InputError(
             f"The rows are a table, a list or another iterable, not {type(self.source).__name__}. "
             "Nothing was sent.",
-            hint='The template stands first: chatmagic.map("Classify: {{ it }}", rows).',
+            hint='The template comes first: chatmagic.map("Classify: {{ it }}", rows).',
         )
 
     @property

@@ -369,7 +369,7 @@ class Cassette:
         if sure and interactions != self._listed:
             raise InputError(
                 f"The exchanges to remove from {name} are not those that were listed.",
-                hint=f"{MAGIC} --prune lists it; nothing was removed.",
+                hint=f"{MAGIC} --prune lists them; nothing was removed.",
             )
         if sure:
             matcher, before = self._matcher, self._matcher.items
@@ -400,8 +400,8 @@ class Cassette:
         self.trouble = None
         if self._gone:
             self._news.append(
-                f"{_count(self._gone)} had gone from {self.config.name} since it was read here, "
-                f"and was written again; {MAGIC} --prune removes."
+                f"{_count(self._gone)} had gone from {self.config.name} since it was read here: "
+                f"written again. {MAGIC} --prune removes exchanges."
             )
             self._gone = 0
 
@@ -507,7 +507,7 @@ class ActiveCassette:
             why = "" if trouble is None else f"{trouble.message} "
             news.append(
                 f"{why}{_count(len(unsaved))} could not be saved, and will be lost with this "
-                f"kernel; {MAGIC} OTHER --record saves the others there."
+                f"kernel; {MAGIC} OTHER --record saves to another file."
             )
         return news
 

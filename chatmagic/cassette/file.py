@@ -293,7 +293,7 @@ def from_text(text: str, name: str) -> tuple[Interaction, ...]:
         raise InputError(
             f"{name} is not a cassette of version {VERSION}: its line {first} is not the head of "
             "one.",
-            hint="It was left as it is. %chat_cassette FILE makes a new one where there is none.",
+            hint="The file was left as it is. %chat_cassette FILE makes a new cassette.",
         )
     blocks: list[_Block] = []
     for number, value in rest:

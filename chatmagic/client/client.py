@@ -283,7 +283,7 @@ class Client:
         Raises:
             TypeError: always.
         """
-        raise TypeError("a Client has a key, so it is not pickled or copied; make one there")
+        raise TypeError("a Client has a key, so it cannot be pickled or copied: make a new one")
 
     def _request(
         self,

@@ -234,7 +234,7 @@ def _way(ways: Iterable[Setting]) -> Auth:
         if word.lower() == known:
             return known
     if word:
-        raise InputError(f"{name} is one of {', '.join(AUTH_WAYS)}; it is something else.")
+        raise InputError(f"{name} must be one of {', '.join(AUTH_WAYS)}.")
     return "bearer"
 
 

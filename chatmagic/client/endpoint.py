@@ -276,7 +276,7 @@ def request_fields(extra_body: object, model: object = None) -> dict[str, Any]:
         InputError: one of them is of the wrong kind, or they name two models.
     """
     if model is not None and not (isinstance(model, str) and model.strip()):
-        raise InputError("A model is named by a text that is not empty.")
+        raise InputError("The name of a model is a text that is not empty.")
     if extra_body is not None and not isinstance(extra_body, Mapping):
         raise InputError(
             "extra_body is a mapping of field names to values, such as {'model': 'small'}, "
@@ -287,7 +287,7 @@ def request_fields(extra_body: object, model: object = None) -> dict[str, Any]:
         return given
     if given.setdefault("model", model) != model:
         raise InputError(
-            "extra_body names another model than the one that is set.",
+            "extra_body names another model than the setting.",
             hint="Name it in one of the two places.",
         )
     return given

@@ -149,7 +149,7 @@ class KeyStore:
     def _not_private(self) -> InputError:
         return InputError(
             f"{self._file} is not private to you, so it is not used.",
-            hint="Make it so (chmod 600), or remove it, and revoke the keys that were in it.",
+            hint="Make it private (chmod 600), or remove it, and revoke the keys in it.",
         )
 
     def _write(self, keys: dict[str, str]) -> None:

@@ -530,5 +530,5 @@ def advised(
             error.args = (error.message,)
         other: Auth = "bearer" if endpoint.auth in ("none", "x-api-key") else "x-api-key"
         way = endpoint.how_to_set_auth(other)
-        error.hint = f"{error.hint} Or is it to be sent in another way? {way}"
+        error.hint = f"{error.hint} To send the key in another way: {way}"
     return error

@@ -463,7 +463,7 @@ def _value(option: Option, flag: str, word: str | None) -> object:
 
 _ELSEWHERE: Final = {
     "system(?:_prompt)?": "%%chat_instructions gives instructions to the questions below it.",
-    "image|file|attach|audio": "Text alone is sent, as the service's interface has it.",
+    "image|file|attach|audio": "Only text is sent: the service's interface has nothing else.",
     "(?:top|min)_[pk]|seed|stop|user|logprobs|logit_bias|(?:frequency|presence)_penalty|"
     "reasoning_effort|response_format": (
         '%config ChatMagics.extra_body = {{"{}": VALUE}} sends it with each request.'

@@ -68,9 +68,7 @@ class Secret:
             not value or " " in value
         ):
             del value  # a traceback may show local variables
-            raise ValueError(
-                "an API key is one word of printable ASCII characters; this one is not"
-            ) from None
+            raise ValueError("an API key must be one word of printable ASCII characters") from None
         self._value = value
         forms = {value, quote(value), quote(value, safe=""), escape(value), *self._in_base64()}
         bare = {form.replace("\\", "") for form in forms}

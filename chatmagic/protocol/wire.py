@@ -59,7 +59,7 @@ class Request:
         if self.temperature is not None and finite_number(self.temperature) is None:
             raise ValueError(f"temperature is a finite number, not {self.temperature!r}")
         if own := OWN_FIELDS & set(self.extra):
-            raise ValueError(f"extra_body cannot say {min(own)}, which has its own argument")
+            raise ValueError(f"extra_body cannot set {min(own)}, which has its own argument")
 
     @classmethod
     def from_json(cls, value: object) -> Self:

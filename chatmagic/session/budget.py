@@ -50,10 +50,7 @@ class Budget:
         match = re.fullmatch(_FORM, text.strip())
         if match is None:
             # The value is not repeated: it might be a key.
-            raise InputError(
-                f'{setting} is "50" (credits) or "20 turns"; it is something else. Nothing was '
-                "sent."
-            )
+            raise InputError(f'{setting} must be "50" (credits) or "20 turns". Nothing was sent.')
         unit: Unit = "turns" if (match[2] or "").lower().startswith("turn") else "credits"
         return cls(int(re.sub("[_,]", "", match[1])), unit, setting)
 

@@ -700,7 +700,9 @@ def run(
                 _agree(quote(job))
         if kept.unread:
             lines = counted(kept.unread, "line")
-            notify(environment, f"{lines} of {path.name} cannot be read: that row is asked again.")
+            notify(
+                environment, f"{lines} of {path.name} cannot be read; such rows are asked again."
+            )
         if block:
             return job.run(is_watched=environment.is_watched())
         job.start()

@@ -642,7 +642,8 @@ class AskRun:
         elif raised is not None:
             self.problem = raised
         if isinstance(self.problem, TooLongError) and not self.window.turns:
-            self.problem.hint = (self.problem.hint or "").replace(LESS_HINT, SHORTER_HINT)
+            less = self.setup.endpoint.words_here(LESS_HINT) or ""
+            self.problem.hint = (self.problem.hint or "").replace(less, SHORTER_HINT)
         if self.problem is not None:
             raise self.problem from None
         return cast("Outcome", self.outcome)

@@ -59,7 +59,7 @@ def test_what_is_no_collection_of_rows(source: Any) -> None:
     ) as caught:
         Rows(source)
     assert caught.value.hint == (
-        'The template stands first: chatmagic.map("Classify: {{ it }}", rows).'
+        'The template comes first: chatmagic.map("Classify: {{ it }}", rows).'
     )
 
 

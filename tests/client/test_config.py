@@ -254,7 +254,7 @@ def test_the_way_of_the_key(environ: dict[str, str], config: str | None, way: st
 
 def test_a_wrong_way_is_told_with_the_right_ones() -> None:
     """The four ways are listed; what was set is not repeated, for it might be a key."""
-    right = re.escape("is one of bearer, x-api-key, query, none; it is something else.")
+    right = re.escape("must be one of bearer, x-api-key, query, none.")
     with pytest.raises(InputError, match=f"^CHATMAGIC_AUTH {right}$"):
         resolve({**ENVIRONMENT, "CHATMAGIC_AUTH": "sk-private"})
     with pytest.raises(InputError, match=f"^auth {right}$"):

@@ -122,10 +122,10 @@ def test_a_model_is_a_field(extra_body: object, model: object, sent: dict[str, A
 @pytest.mark.parametrize(
     ("extra_body", "model", "words"),
     [
-        ({"model": "a"}, "b", "^extra_body names another model than the one that is set"),
+        ({"model": "a"}, "b", "^extra_body names another model than the setting"),
         ([], None, "^extra_body is a mapping .* not list"),
-        ({}, "", "^A model is named by a text"),
-        ({}, 5, "^A model is named by a text"),
+        ({}, "", "^The name of a model is a text"),
+        ({}, 5, "^The name of a model is a text"),
     ],
 )
 def test_what_is_no_field(extra_body: object, model: object, words: str) -> None:
@@ -169,7 +169,7 @@ def test_headers_that_are_refused(given: object, words: str) -> None:
 
 def test_a_client_refuses_what_cannot_be_sent() -> None:
     """As it is made, before there is anything to send."""
-    with pytest.raises(InputError, match="A model is named by"):
+    with pytest.raises(InputError, match="The name of a model is"):
         Client("https://chat.invalid", KEY, model="")
     with pytest.raises(InputError, match="holds your API key"):
         Client("https://chat.invalid", KEY, extra_headers={"X-Team": f"x-{KEY}"})

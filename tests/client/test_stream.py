@@ -416,7 +416,7 @@ def test_a_refused_key_may_be_sent_another_way(auth: Auth, other: str) -> None:
     error = told(refused(401), auth=auth)
     assert isinstance(error, AuthenticationError)
     assert error.hint == (
-        "Client(api_key=…) takes another one. Or is it to be sent in another way? "
+        "Client(api_key=…) takes another one. To send the key in another way: "
         f'Client(auth="{other}")'
     )
 

@@ -203,7 +203,7 @@ def test_a_wrong_option_is_told_in_one_line(line: str, message: str) -> None:
         ("--system x", "", "%%chat_instructions gives instructions"),
         ("--top-p 0.9 x", "", '%config ChatMagics.extra_body = {"top_p": VALUE} sends it'),
         ("--Seed=3 x", "", '{"seed": VALUE}'),
-        ("--image a.png x", "", "Text alone is sent"),
+        ("--image a.png x", "", "Only text is sent"),
         ("--fit x", ": fit is a setting", "%config ChatMagics.fit = VALUE sets it."),
     ],
 )

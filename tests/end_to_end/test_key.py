@@ -675,7 +675,7 @@ def test_a_cell_says_once_what_is_unwise(shell: Shell, monkeypatch: pytest.Monke
         ({"api_key": "sk-\u20ac4f9c1e77"}, r"^api_key holds no key"),
         ({"base_url": 5}, r"^The base address \(argument\) is not a URL"),
         ({"base_url": "ftp://x"}, r"^The base address \(argument\) is not a URL"),
-        ({"auth": "foo"}, r"^auth is one of bearer, x-api-key, query, none"),
+        ({"auth": "foo"}, r"^auth must be one of bearer, x-api-key, query, none"),
         ({"timeout": -1}, r"^The timeout first_byte is a number of seconds above 0"),
         ({"timeout": float("inf")}, r"None waits for ever\.$"),
     ],

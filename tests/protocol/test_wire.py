@@ -72,7 +72,7 @@ class TestRequest:
     @pytest.mark.parametrize("name", ["messages", "stream", "max_tokens", "temperature"])
     def test_extra_fields_replace_none_of_the_interfaces(self, name: str) -> None:
         """What has an argument of its own is said by it."""
-        with pytest.raises(ValueError, match=f"extra_body cannot say {name}"):
+        with pytest.raises(ValueError, match=f"extra_body cannot set {name}"):
             Request((HELLO,), extra={name: None})
 
     def test_how_to_stream_is_said_of_a_stream_alone(self) -> None:

@@ -33,7 +33,7 @@ def test_a_budget_is_read(text: str, words: str, unit: str) -> None:
 @pytest.mark.parametrize("text", ["", "-5", "fifty", "5 euros", "50 a day", "1e3", "turns", "٣"])
 def test_what_is_no_budget_is_refused(text: str) -> None:
     """Nothing is sent while it is not known how much may be."""
-    with pytest.raises(InputError, match=r"is \"50\" \(credits\).*Nothing was sent\."):
+    with pytest.raises(InputError, match=r"must be \"50\" \(credits\).*Nothing was sent\."):
         Budget.parse(text, SETTING)
 
 

@@ -87,7 +87,7 @@ def _typed(kernel: Kernel, given: Arguments) -> tuple[ParsedLine, str]:
     parsed = options.parse_line(given.line, settings, names=names)
     if parsed.background and given.cell is None:
         raise InputError(
-            "--background has no reply to give back yet. Nothing was sent.",
+            "--background cannot return a reply. Nothing was sent.",
             hint="%%chat --background -o NAME names the variable.",
         )
     body = (given.cell or "").removesuffix("\n")

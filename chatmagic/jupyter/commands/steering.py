@@ -36,7 +36,7 @@ def _instruct(kernel: Kernel, given: Arguments) -> None:
     file = given.options.get("--from", "")
     if given.cell is None:
         if file:
-            raise given.command.refusal("Instructions have a cell of their own.")
+            raise given.command.refusal("Instructions need a cell of their own.")
         _show(kernel)
         return
     body = given.cell.removesuffix("\n")

@@ -92,7 +92,7 @@ TAKES = "after its name."
         ("history x --request", "%chat_history takes a turn's number from 1 to 1."),
         ("history 2", "%chat_history takes a turn's number from 1 to 1."),
         ("instructions Be terse.", "%chat_instructions takes [--from FILE] after its name."),
-        ("instructions --from a.md", "Instructions have a cell of their own."),
+        ("instructions --from a.md", "Instructions need a cell of their own."),
         ("load --now talk.json", TAKES),
         ("login sk-1", "%chat_login takes [--forget] after its name."),
         ("retry 0", "%chat_retry takes a turn's number from 1 to 1."),
