@@ -107,8 +107,7 @@ class Status:
             rows += [("Budget", line) for line in self.kernel.session.ledger.budget_words()]
         except ChatError as error:
             rows.append(("Budget", str(error)))
-        session, lines = self.kernel.session, "\n".join(map(": ".join, rows))
-        table = transcript.grid((), rows, "Status"), lines
+        session, table = self.kernel.session, transcript.facts(rows, "Status")
         gauges = [gauge.large(session.credits, session.took)] if session.credits else []
         return transcript.page(table, *gauges, name="Status")
 

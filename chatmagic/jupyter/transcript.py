@@ -232,6 +232,16 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> Sho
     return grid(heads, rows, name), "\n".join(map(to_terminal, columns([heads, *rows])))
 
 
+def facts(rows: Sequence[tuple[str, str]], name: str) -> Shown:
+    """Return a table of facts without headings, as HTML and as text.
+
+    Args:
+        rows: the name of each, and its words.
+        name: its subject, for a screen reader.
+    """
+    return grid((), rows, name), to_terminal("\n".join(map(": ".join, rows)))
+
+
 def whole(
     conversation: Conversation, turns: tuple[Turn, ...], notebooks: Mapping[str, str] | None = None
 ) -> Shown:

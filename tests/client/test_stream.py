@@ -466,7 +466,7 @@ def test_the_line_for_no_key_works_when_typed(
     """It is in what ``%chat_connect`` prints, in ``%chat``, and in the error."""
     monkeypatch.setenv("CHATMAGIC_AUTH", environment)
     with Server(playing(document(WHOLE))) as server:
-        said = bare.do(f"%chat_connect {server.origin}").printed.splitlines()[2]
+        said = bare.do(f"%chat_connect {server.origin}").texts[0].splitlines()[2]
         lines = said.rpartition(": ")[2]
         assert bare.do("%chat").texts[0].splitlines()[2].endswith(lines)
         assert bare.fails("%chat hello").traceback[1].endswith(lines)

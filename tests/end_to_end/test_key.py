@@ -656,7 +656,7 @@ def test_a_cell_says_once_what_is_unwise(shell: Shell, monkeypatch: pytest.Monke
     assert "holds a user name or a password, which is not used" in lines[0]
     assert "http://chat.invalid:80 is not encrypted" in lines[1]
     assert second.warned == ""
-    said = [shell.do("%chat_connect http://new.invalid").printed for _ in range(2)]
+    said = [shell.do("%chat_connect http://new.invalid").texts[0] for _ in range(2)]
     assert [text.count("is not encrypted") for text in said] == [1, 0]
     everything = "".join(ran.everything for ran in shell.ran)
     assert "pass-word" not in everything

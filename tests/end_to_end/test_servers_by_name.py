@@ -76,9 +76,9 @@ def test_ollama_by_name(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("CHATMAGIC_AUTH", "x-api-key")
     with Server(ollama) as server:
         known_as(tmp_path, "ollama", server.origin)
-        said = bare.do("%chat_connect ollama").printed
+        said = bare.do("%chat_connect ollama").texts[0]
         assert f"Connected to ollama at {server.origin} (%chat_connect), without a key." in said
-        assert "ollama requires a model: %chat_connect ollama --model NAME." in said
+        assert "Model: one is required: %chat_connect ollama --model NAME; " in said
         assert server.asked == []
         listed = bare.do("%chat_connect --models").printed
         assert listed == (
@@ -92,9 +92,9 @@ def test_ollama_by_name(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert isinstance(error, RequestRejectedError)
         assert error.hint is not None
         assert "No model was named" in error.hint
-        said = bare.do("%chat_connect ollama --model llama3.2").printed
+        said = bare.do("%chat_connect ollama --model llama3.2").texts[0]
         assert "Model: llama3.2." in said
-        assert "requires a model" not in said
+        assert "one is required" not in said
         ran = bare.machine("%chat hello")
         assert ran.texts == ["Hello"]
         assert ran.records[0]["usage"] == USAGE
@@ -103,7 +103,7 @@ def test_ollama_by_name(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert not [asked for asked in server.asked if "authorization" in asked.headers]
         before = len(server.asked)
         # Elsewhere nothing of it holds: neither its model nor its way without a key.
-        said = bare.do("%chat_connect https://chat.example.org").printed
+        said = bare.do("%chat_connect https://chat.example.org").texts[0]
         assert "key from CHATMAGIC_API_KEY, sent as x-api-key" in bare.do("%chat").texts[0]
         assert "so not used here: model." in said
         assert len(server.asked) == before
@@ -115,7 +115,8 @@ def test_llama_cpp_by_name(bare: Shell, tmp_path: Path) -> None:
     """Connected without an address or a key, it lists its model, answers, and tells its tokens."""
     with Server(llama_cpp) as server:
         known_as(tmp_path, '"llama.cpp"', server.origin)
-        said = bare.do("%chat_connect llama.cpp --models").printed
+        ran = bare.do("%chat_connect llama.cpp --models")
+        said = ran.texts[0] + ran.printed
         assert f"Connected to llama.cpp at {server.origin} (%chat_connect), without a key." in said
         assert f"1 model at {server.origin}:\n  tiny\n" in said
         streamed = bare.machine("%chat -n 4 hello")

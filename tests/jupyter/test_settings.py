@@ -196,11 +196,11 @@ def test_a_setting_belongs_to_the_address_that_it_was_set_for(
     """Set before there was an address, to the first one; set anew, to that; after a reload, too."""
     for line in ("auth = 'none'", "extra_headers = {'X-Team': 'blue'}", "model = 'small'"):
         bare.do(f"%config ChatMagics.{line}")
-    said = bare.do(f"%chat_connect {emulator.url}").printed
+    said = bare.do(f"%chat_connect {emulator.url}").texts[0]
     assert "Model: small." in said
     bare.fails("%chat echo:a")
     with Emulator(FIXED) as other:
-        said = bare.do(f"%chat_connect {other.url}").printed
+        said = bare.do(f"%chat_connect {other.url}").texts[0]
         assert "Set for another address, so not used here: model, extra_headers." in said
         bare.fails("%chat echo:b")
         bare.do("%config ChatMagics.model = 'small'")  # as before, and yet set anew

@@ -69,22 +69,18 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
     endpoint = kernel.endpoint()
     # The output does not name the source of a key, so that a replay without a key repeats it.
     lacks_key = endpoint.key is None and running(kernel.shell).audience != "machine"
-    print(service_words(endpoint, of_key=lacks_key and not kernel.is_replaying()))
+    rows = [("Service", service_words(endpoint, of_key=lacks_key and not kernel.is_replaying()))]
     if not endpoint.is_emulator:
-        print(f"Questions will be posted to {endpoint.posted_to()}. Nothing was sent.")
-    for name, words in address_rows(kernel):
-        print(f"{name}: {words}")
+        rows.append(("Posted to", f"{endpoint.posted_to()}. Nothing was sent."))
+    rows += address_rows(kernel)
     if place.server is not None and place.server.needs_model and kernel.model() is None:
-        name = place.server.name
-        print(
-            f"{name} requires a model: %chat_connect {name} --model NAME. "
-            "%chat_connect --models lists its models."
-        )
+        line = f"%chat_connect {place.server.name} --model NAME"
+        rows.append(("Model", f"one is required: {line}; %chat_connect --models lists them."))
     if count := len(kernel.session.conversation):
         turns = text.counted(count, "turn")
-        print(f"The conversation so far ({turns}) is sent along; %chat_reset begins a new one.")
-    for warning in config.new_warnings(place.warnings):
-        print(warning)
+        rows.append(("Conversation", f"{turns}, sent along; %chat_reset begins a new one."))
+    rows += [("Warning", warning) for warning in config.new_warnings(place.warnings)]
+    views.show_html(*transcript.page(transcript.facts(rows, "Connection"), name="Connection"))
 
 
 def _list_models(kernel: Kernel) -> None:

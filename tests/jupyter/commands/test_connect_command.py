@@ -40,7 +40,7 @@ def test_unconnected(bare: Shell) -> None:
 
 def test_the_kernels_own_emulator(bare: Shell) -> None:
     """It needs no account, says what it is, and starts afresh with a fixed clock."""
-    said = bare.do("%chat_connect emulator").printed
+    said = bare.do("%chat_connect emulator").texts[0]
     assert "emulator" in said
     assert "no key" in said
     ran = bare.machine("%chat echo:hi")
@@ -66,7 +66,7 @@ def test_a_wrong_address(bare: Shell, words: str) -> None:
 def test_another_origin_gets_no_key(shell: Shell, emulator: Emulator) -> None:
     """The environment's key goes to the environment's address alone."""
     with Emulator(FIXED) as other:
-        said = shell.do(f"%chat_connect {other.url}").printed
+        said = shell.do(f"%chat_connect {other.url}").texts[0]
         assert "%chat_login" in said
         ran = shell.fails("%chat echo:a")
         assert isinstance(ran.error, AuthenticationError)
@@ -185,7 +185,7 @@ def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFi
         assert "extra_headers = X-Team" in state
         assert "blue-team" not in state
         assert "blue-team" not in repr(current_session().clients.__dict__)
-        said = shell.do(f"%chat_connect {other.origin}").printed
+        said = shell.do(f"%chat_connect {other.origin}").texts[0]
         assert "so not used here: extra_headers." in said
         assert "extra_headers =" not in shell.do("%chat").texts[0]
         shell.machine("%chat hello")
@@ -205,15 +205,15 @@ def test_a_missing_key_is_told_with_what_to_do(
     bare: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also that the environment has a key which belongs to another address."""
-    lines = bare.do("%chat_connect https://one.example").printed.splitlines()
+    lines = bare.do("%chat_connect https://one.example").texts[0].splitlines()
     assert lines == [
-        "Connected to https://one.example:443 (%chat_connect).",
+        "Service: Connected to https://one.example:443 (%chat_connect).",
         "No key for this address yet: %chat_login asks for one.",
         'For a server without keys: %config ChatMagics.auth = "none"',
-        "Questions will be posted to https://one.example/v1/chat/completions. Nothing was sent.",
+        "Posted to: https://one.example/v1/chat/completions. Nothing was sent.",
     ]
     monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-    lines = bare.do("%chat_connect https://two.example").printed.splitlines()
+    lines = bare.do("%chat_connect https://two.example").texts[0].splitlines()
     assert lines[1] == (
         "No key for this address yet (the environment's belongs to no address, as "
         "CHATMAGIC_BASE_URL gives none): CHATMAGIC_BASE_URL=https://two.example/v1/chat/"
@@ -238,8 +238,9 @@ def test_a_kernel(shell: Shell, emulator: Emulator) -> None:
     assert line(said, "answer").startswith("[ok]")
     assert len(emulator.requests) == 1
     assert len(current_session().conversation) == 0
-    said = shell.do(f"%chat_connect {emulator.url}/v1 --check").printed
-    assert said.startswith("Connected to ")
+    ran = shell.do(f"%chat_connect {emulator.url}/v1 --check")
+    said = ran.printed
+    assert ran.texts[0].startswith("Service: Connected to ")
     assert "(%chat_connect)" in line(said, "address")
 
 
