@@ -190,13 +190,8 @@ def test_nothing_is_sent_where_nothing_may_be(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv("CHATMAGIC_MODE", "replay")
         with Client(server.origin, KEY) as client, pytest.raises(NotRecordedError):
             client.models()
+        monkeypatch.delenv("CHATMAGIC_MODE")
+        own = Client(transport=Played(200))
+        with own as client, pytest.raises(InputError, match="questions alone"):
+            client.models()
         assert server.asked == []
-
-
-def test_a_transport_of_ones_own_has_no_list() -> None:
-    """It is asked for nothing that its protocol lacks."""
-    with (
-        Client(transport=Played(200)) as client,
-        pytest.raises(InputError, match="questions alone"),
-    ):
-        client.models()

@@ -92,23 +92,6 @@ def test_each_piece_is_handed_on_before_the_next_is_sent(
         exchange.close(ended=True)
 
 
-def test_a_chunk_is_not_waited_for_to_its_end(connect: Callable[..., HttpTransport]) -> None:
-    """What has come of a chunk is handed on although the chunk goes on."""
-    arrived = threading.Event()
-
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(head(headers=FRAMES["chunked"]), b"a\r\nfirst")
-        wait_for(arrived)
-        peer.send(b"-half\r\n", CHUNKS_END)
-
-    with Server(script) as server:
-        exchange = send(connect(server))
-        assert exchange.read() == b"first"
-        arrived.set()
-        assert rest(exchange) == b"-half"
-
-
 def test_gzip_in_one_piece_is_read_whole(connect: Callable[..., HttpTransport]) -> None:
     """A compressed body with a length is unpacked, also where it grows beyond one piece."""
     text = b"chat " * 100_000
