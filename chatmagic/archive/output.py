@@ -116,8 +116,7 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
     text = f"{record.block}\n{reply.text}" if record.block else reply.text
     # The rest of a JSON value is no JSON.
     format = "text" if record.continues and format == "json" else format
-    thought = counted(len((reply.reasoning or "").split()), "word")
-    thoughts = reply.reasoning and _folded(f"Thought: {thought}", reply.reasoning)
+    thoughts = reply.reasoning and _folded(_thought_words(reply.reasoning), reply.reasoning)
     kept = "".join(
         _folded(_kept_words(value, f"<code>{escape(plain.visible(value.name))}</code>"), value.text)
         for value in record.values
@@ -130,6 +129,20 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
         "text/markdown": _markdown(reply, record, reply_forms.to_markdown(text, format)),
         "text/plain": reply_forms.to_text(reply.text, format),
     }
+
+
+def of_thoughts(reasoning: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the output of thoughts that no reply followed: no turn, so no record.
+
+    Args:
+        reasoning: the thoughts, as far as they arrived.
+    """
+    words = f"{_thought_words(reasoning)}. No reply began."
+    return note(frame(_folded(words, reasoning)), words)
+
+
+def _thought_words(reasoning: str) -> str:
+    return f"Thought: {counted(len(reasoning.split()), 'word')}"
 
 
 def _markdown(reply: Reply, record: Record, body: str) -> str:

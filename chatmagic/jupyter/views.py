@@ -76,8 +76,16 @@ class Once(View):
         """
         show(*output.of_turn(outcome.reply, outcome.record))
 
+    def thought(self, reasoning: str) -> None:
+        """Show the model's thoughts that no reply followed, folded.
 
-class Live(View):
+        Args:
+            reasoning: the thoughts, as far as they arrived.
+        """
+        show(*output.of_thoughts(reasoning))
+
+
+class Live(Once):
     """View of a reply in a page while it streams, by updates of one display.
 
     Args:

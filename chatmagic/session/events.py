@@ -244,6 +244,13 @@ class View:
     def failed(self) -> None:
         """Show that there is no reply; the conversation is as it was."""
 
+    def thought(self, reasoning: str) -> None:
+        """Show the model's thoughts that no reply followed.
+
+        Args:
+            reasoning: the thoughts, as far as they arrived.
+        """
+
 
 class Listener(View):
     """View of a caller that needs only the fragments, or nothing."""

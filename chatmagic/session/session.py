@@ -651,6 +651,9 @@ class AskRun:
     def _show_end(self, view: View) -> None:
         if self.outcome is None:
             view.failed()
+            stream = getattr(self, "stream", None)
+            if stream is not None and stream.reply.reasoning:
+                view.thought(stream.reply.reasoning)
         else:
             view.ended(self.outcome)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from IPython.display import DisplayHandle
+from loopback import Server, playing, stream
 from shells import Page, Shell, alone, left
 
 from chatmagic._json import digest
@@ -333,3 +334,16 @@ def test_a_shown_reply_is_not_displayed_again(bare: Shell, how: dict[str, Any]) 
     fresh.do("%unload_ext chatmagic")
     assert fresh.shell.display_trap.hook is fresh.shell.displayhook
     assert "Out" in fresh.do("1 + 1").printed
+
+
+def test_thoughts_that_no_reply_followed_stay(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folded, without a record: they are no turn."""
+    thinks = b'data: {"choices": [{"delta": {"reasoning_content": "Let <b>me</b> see"}}]}\n\n'
+    monkeypatch.setenv("CHATMAGIC_AUTH", "none")
+    with Server(playing(*[stream(thinks)] * 2)) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        for ran in (bare.fails("%%chat\nWhy?", person=False), bare.fails("%%chat\nWhy?", cell="a")):
+            assert "<summary>Thought: 3 words. No reply began.</summary>" in ran.html
+            assert "Let &lt;b&gt;me&lt;/b&gt; see" in ran.html
+            assert "Let" not in "".join(ran.texts)
+            assert ran.records == []
