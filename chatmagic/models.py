@@ -77,10 +77,14 @@ def _count(value: object) -> int | None:
     return None if count is None or not 0 <= count <= MOST_TOKENS else count
 
 
-def _amount(value: object) -> float | None:
-    """Return an amount, such as seconds; ``None`` for a value that is none."""
-    amount = finite_number(value)
-    return None if amount is None or not 0 <= amount <= MOST_TOKENS else amount
+def amount(value: object) -> float | None:
+    """Return an amount, such as seconds; ``None`` for a value that is none.
+
+    Args:
+        value: any JSON value.
+    """
+    number = finite_number(value)
+    return None if number is None or not 0 <= number <= MOST_TOKENS else number
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +145,8 @@ class Credits:
     resets_at: datetime | None = json_field(timestamp, iso, MISSING)
     seen_at: datetime = json_field(exact_time, iso, MISSING, required=True)
     lapsed_at: datetime | None = json_field(timestamp, iso)
-    spent: float | None = json_field(_amount)
-    budget: float | None = json_field(_amount)
+    spent: float | None = json_field(amount)
+    budget: float | None = json_field(amount)
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -163,7 +167,7 @@ class Credits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyFacts:
-    """Facts of a reply in the answer's body, besides its text (facts 4, 6); and its time.
+    """Facts of a reply in the answer's body, besides its text (facts 4, 6).
 
     A chunk of the wire, a reply, a turn's record and a recorded interaction have these fields in
     common: a fact that is added here is kept with every reply.
@@ -175,8 +179,6 @@ class BodyFacts:
         refusal: text by which a model refused to answer (compatible servers); ``None`` for none.
         reasoning: text of a model's thoughts before its reply (compatible servers); ``None`` for
             none. No later request carries it.
-        seconds: from the sending of the request to the end of the reply; of a replayed reply as
-            they were recorded. ``None`` is unknown, and a reply of the emulator.
     """
 
     model: str | None = json_field(exact_text)
@@ -184,7 +186,6 @@ class BodyFacts:
     usage: Usage | None = json_field(Usage.from_json, methodcaller("to_json"))
     refusal: str | None = json_field(exact_text)
     reasoning: str | None = json_field(exact_text)
-    seconds: float | None = json_field(_amount)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +194,8 @@ class ReplyFacts(BodyFacts):
 
     Args:
         took: the approximate cost in credits; ``None`` if it was not known then.
+        seconds: the time from the sending of the request to the end of the reply, of a replay as it
+            was recorded; ``None`` is unknown, and a reply of the emulator has none.
         credits: the credits that this response named; ``None`` is unknown.
         date: the response's own ``Date``, aware, in UTC.
         state: ``complete``, ``interrupted`` or ``cut off``.
@@ -205,6 +208,7 @@ class ReplyFacts(BodyFacts):
     """
 
     took: int | None = json_field(whole_number)
+    seconds: float | None = json_field(amount)
     credits: Credits | None = json_field(Credits.from_json, methodcaller("to_json"))
     date: datetime | None = json_field(exact_time, iso)
     state: State = json_field(word_of(State), default="complete")

@@ -121,7 +121,7 @@ class RowReply(BodyFacts):
         line = dict.fromkeys(("key", *own), "") | fields_to_json(self) | dict.fromkeys(counts)
         line |= {} if self.usage is None else self.usage.to_json()
         line.pop("usage")
-        for name in ("call", "reasoning", "reasoning_tokens", "seconds"):
+        for name in ("call", "reasoning", "reasoning_tokens"):
             if line[name] in {"", None}:
                 line.pop(name)  # files of earlier releases have no such names
         text = without_lone_surrogates(json.dumps(line, ensure_ascii=False))

@@ -52,7 +52,7 @@ from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST, AsTyped, Value
 from chatmagic.conversation.turn import NOTHING
 from chatmagic.errors import ChatError, InputError
-from chatmagic.models import BodyFacts, Credits, Message, Origin
+from chatmagic.models import BodyFacts, Credits, Message, Origin, amount
 from chatmagic.protocol import wire
 from chatmagic.protocol.credits import HEADERS
 from chatmagic.protocol.wire import Request
@@ -105,6 +105,7 @@ class Interaction(BodyFacts, AsTyped):
         headers: the answer's headers, of those in :data:`KEPT_HEADERS`.
         error: the JSON body of an error.
         took: the approximate cost in credits; ``None`` if it was not known then.
+        seconds: the time of the reply; ``None`` is unknown.
         origin: ``live`` if a service answered, or ``emulator``.
     """
 
@@ -122,6 +123,7 @@ class Interaction(BodyFacts, AsTyped):
     headers: tuple[tuple[str, str], ...] = json_field(exact(_headers), dict, ())
     error: Any = json_field(exact(_object))
     took: int | None = json_field(exact_count)
+    seconds: float | None = json_field(amount)
     origin: Origin = json_field(word_of(Literal["live", "emulator"]), default="live")
 
     def answers(self, asked: Interaction, *, markdown: bool = True) -> bool:
@@ -511,6 +513,7 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
         text=text,
         **shared_fields(record, BodyFacts),
         took=record.took,
+        seconds=record.seconds,
         origin=record.recorded or ("live" if record.origin == "replay" else record.origin),
     )
 

@@ -168,6 +168,7 @@ def recorded(
         status=exchange.status,
         headers=_kept(exchange.headers, exchange.came_at),
         took=reply.took,
+        seconds=reply.seconds,
         origin="emulator" if exchange.origin == "emulator" else "live",
         **facts,
     )

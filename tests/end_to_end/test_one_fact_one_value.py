@@ -37,12 +37,12 @@ def test_the_facts_of_a_body_cross_the_wire(*, whole: bool) -> None:
 
 def test_a_record_and_a_cassette_keep_them() -> None:
     """Through their files and back, and from there into a reply again."""
-    reply = Reply("text", **FACTS, took=3, recorded="live", by_order=True)
+    reply = Reply("text", **FACTS, took=3, seconds=1.5, recorded="live", by_order=True)
     turn = Turn(prompt="q", reply=reply)
     request = Request((Message("user", "q"),))
     record = json.loads(json.dumps(turn.to_record(request.digest()).to_json()))
     assert restore.turn_of(Record.from_json(record), "text", owner=None).reply == reply
-    interaction = Interaction.asked(request, text="text", took=3, **FACTS)
+    interaction = Interaction.asked(request, text="text", took=3, seconds=1.5, **FACTS)
     kept = from_text(to_text([interaction]), "talk.jsonl")
     assert kept == (interaction,)
     assert shared_fields(kept[0], BodyFacts) == FACTS

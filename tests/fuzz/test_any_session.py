@@ -60,7 +60,7 @@ class Service:
         if self.fate == "no connection":
             raise ConnectError("No connection.")
         self.status = 503 if self.fate == "refused" else 200
-        self.headers = STREAM
+        self.headers = [*STREAM, ("X-RateLimit-Limit", "9")]
         self._pieces = self._answer()
         self._halt, self._count = halt, len(self._pieces)
         return self
