@@ -300,13 +300,11 @@ class RequestLimit:
         limit: requests in the whole window; ``None`` is unknown.
         remaining: requests left in it.
         ends_at: the end of the window, aware, in UTC; ``None`` is unknown.
-        seen_at: the time of these figures, aware, in UTC.
     """
 
     limit: int | None
     remaining: int
     ends_at: datetime | None
-    seen_at: datetime
 
 
 def request_limit(headers: Headers, now: datetime) -> RequestLimit | None:
@@ -327,7 +325,7 @@ def request_limit(headers: Headers, now: datetime) -> RequestLimit | None:
         return None
     seconds = _header(headers, "x-ratelimit-reset-requests", _seconds)
     ends_at = None if seconds is None else seen_at + timedelta(seconds=seconds)
-    return RequestLimit(limit, remaining, ends_at, seen_at)
+    return RequestLimit(limit, remaining, ends_at)
 
 
 def request_words(window: RequestLimit) -> str:

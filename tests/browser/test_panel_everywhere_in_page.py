@@ -115,7 +115,7 @@ import chatmagic, chatmagic.protocol.credits
 asked = chatmagic.current_session()
 tracker = asked.clients.latest.credit_tracker
 seen = asked.credits.seen_at
-limit = chatmagic.protocol.credits.RequestLimit(100, 93, seen + timedelta(hours=1), seen)
+limit = chatmagic.protocol.credits.RequestLimit(100, 93, seen + timedelta(hours=1))
 tracker.requests = limit
 """
 

@@ -174,7 +174,7 @@ def test_the_gauge_has_a_line_of_its_own_for_a_window_of_requests() -> None:
     figures = panel_content.credits(tracker, None, now=NOON)
     assert (figures["level"], figures["requests"], figures["until"]) == ("unknown", "", None)
     tracker.credits = Credits(100, 10, 90, None, NOON)
-    tracker.requests = RequestLimit(100, 93, NOON, NOON)
+    tracker.requests = RequestLimit(100, 93, NOON)
     figures = panel_content.credits(tracker, 2, now=NOON)
     assert (figures["level"], figures["took"], figures["left"]) == ("low", 2, 10)
     assert figures["requests"] == "93 of 100 requests left in this window"
