@@ -533,9 +533,10 @@ class Job:
         """Send one row's request, and store its reply or its error.
 
         It is sent once. A request that was refused for a limit is sent again after the time that
-        the refusal names, as long as other rows are answered meanwhile.
+        the refusal names, as long as other rows are answered meanwhile. While others are only being
+        sent, it is sent again ten times.
         """
-        at_refusal = -1  # number of the answered rows
+        at_refusal, refusals = -1, 0  # number of the answered rows; of the refusals since
         while self._may_send():
             before = self._sent
             reply, problem = self._send(client, request)
@@ -543,7 +544,10 @@ class Job:
             if isinstance(problem, BudgetError) and (self._sending or self._sent > before):
                 # Until the cost of a request is known, one alone may reserve the whole rest.
                 time.sleep(NAP)
-            elif is_limited and self._is_waited_for(problem, at_refusal):
+            elif (
+                is_limited and refusals < MOST_FAILURES and self._is_waited_for(problem, at_refusal)
+            ):
+                refusals = refusals + 1 if self.answered == at_refusal else 0
                 at_refusal = self.answered
             else:
                 if problem is not None and (is_limited or isinstance(problem, _ENDING)):

@@ -707,6 +707,25 @@ def test_a_row_waits_for_its_place_as_long_as_others_are_answered(rig: Rig) -> N
     assert [reply.text for reply in rig.kept().values()] == ["A", "B"]
 
 
+def test_a_row_is_not_refused_for_ever(rig: Rig) -> None:
+    """While another one is only being sent, a limit that names no real time ends the map."""
+    began, released = threading.Event(), threading.Event()
+
+    def answer(prompt: str, halt: Halt) -> str:
+        if prompt == "b":
+            began.set()
+            assert released.wait(PATIENCE)
+            return capitals(prompt, halt)
+        assert began.wait(PATIENCE)
+        if rig.asking.asked.count("a") >= 12:
+            released.set()
+        raise limited(0)
+
+    with pytest.raises(RateLimitError, match="Wait"):
+        rig.job(list("ab"), answer, workers=2).run(is_watched=False)
+    assert rig.asking.asked.count("a") == 12
+
+
 @pytest.mark.parametrize("seconds", [2, 3_600])
 def test_a_stop_ends_a_wait(rig: Rig, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """However long that would be; the row is not sent again, though that would be due."""
