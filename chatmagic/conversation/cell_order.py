@@ -40,6 +40,7 @@ class PageReport:
         page: name of the page, which differs each time that the page is loaded.
         notebook: identity that all pages of the same notebook share.
         name: name of the notebook; empty if the page does not report it.
+        markdown: sources of the Markdown cells that were edited since the report before, by hash.
         cells: its code cells from top to bottom, by hash.
         opened: whether it was the page's first report.
     """
@@ -49,6 +50,7 @@ class PageReport:
     cells: Mapping[str, PageCell]
     opened: bool = False
     name: str = ""
+    markdown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,9 @@ def report_from(content: Any, first: str | None = None) -> PageReport | None:
             cells={owner_of(cell.id, other): cell for cell in listed},
             opened=bool(content["opened"]),
             name=one_line(str(content.get("name") or ""), _NAME),
+            markdown={
+                owner_of(str(name), other): str(text) for name, text in content.get("markdown", ())
+            },
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None

@@ -121,3 +121,10 @@ def test_a_page_and_a_machine_send_the_same(
         monkeypatch.setenv(name, value)
     assert len(replies()) == 3
     assert [request.body for request in service.requests] == bodies
+    if markdown:
+        index = len(book.ids()) - 4
+        book.write(index, "## Averages")
+        book.until(f"{MARKS}.length === 1")
+        assert "a Markdown cell, sent along with it, has changed" in book.js(
+            f"return {MARKS}[0].textContent"
+        )

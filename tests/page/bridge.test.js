@@ -39,6 +39,24 @@ test("a cell's record is found also where the cell shows something else behind i
   stop();
 });
 
+test("an edited Markdown cell is told once nobody types any more", () => {
+  const model = new Model();
+  const [, cell] = model.cells;
+  const heard = new Set();
+  cell.type = "markdown";
+  cell.sharedModel.getSource = () => "# Title";
+  cell.contentChanged = { connect: (edited) => heard.add(edited), disconnect: (edited) => heard.delete(edited) };
+  const { stop } = open(model);
+  assert.deepEqual(model.take()[0].markdown, []);
+  for (const edited of [...heard, ...heard]) edited();
+  pass(500);
+  assert.deepEqual(model.take().map(({ markdown }) => markdown), [[["b", "# Title"]]]);
+  model.receive(TELL);
+  assert.deepEqual(model.take()[0].markdown, []);
+  stop();
+  assert.equal(heard.size, 0);
+});
+
 test("it speaks through one region", () => {
   const { model, stop } = open();
   model.receive(SAY);

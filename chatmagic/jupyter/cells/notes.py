@@ -348,6 +348,17 @@ class CellNotes(Mapping[str, str]):
         if before is not None and before.digest != run.digest:
             self._has_run_again(run.key)
 
+    def edit_markdown(self, sources: Mapping[str, str]) -> None:
+        """Note the new sources of Markdown cells, if they were listed above a question.
+
+        Args:
+            sources: by the cells' keys.
+        """
+        known = self.markdown
+        self.take_markdown(
+            replace(known[key], source=text) for key, text in sources.items() if key in known
+        )
+
     def take_markdown(self, cells: Iterable[CellRun]) -> None:
         """Note Markdown cells as they read now.
 

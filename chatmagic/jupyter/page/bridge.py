@@ -368,6 +368,8 @@ class Bridge:
                 self._publish_later()
         elif (report := report_from(content, self._first_notebook())) is not None:
             self.pages = self.pages.with_report(report)
+            if self._settings.notes is not None:
+                self._settings.notes.edit_markdown(report.markdown)
             self._drawing.put(partial(self._painting.look, report))
             self._drawing.put(partial(self._publish, opened=report.opened))
 

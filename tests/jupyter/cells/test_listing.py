@@ -140,19 +140,20 @@ def test_markdown_is_shown_limited_and_searched_for_secrets(
 ) -> None:
     """As a code cell is."""
     monkeypatch.setenv("MY_API_TOKEN", "tok-5f2e77aa0b1c99d3")
-    above = [("a", None), ("m", "tok-5f2e77aa0b1c99d3")]
+    above = [("m", "tok-5f2e77aa0b1c99d3"), ("a", None)]
     shell.page("print('o' * 400)", "a")
     request = {"cellId": "q", "chatmagic": {"notebook": "s", "above": above}}
     person = {"metadata": request, "content": {"allow_stdin": True}}
     ran = shell.run("%chat --above new why?", request=person)
     assert "The text sent along (markdown 1 above) holds" in str(ran.error)
     assert emulator.requests == []
-    above[1] = ("m", "Words.")
+    above[0] = ("m", "Words.")
     shell.page("%config ChatMagics.above_limit = 300", "c")
     assert "markdown 1 above" in page(shell, "%chat --dry --above new why?", "q", *above).everything
     ran = page(shell, "%chat --above new why?", "q", *above)
     cut = template.cell_text("print('o' * 400)", "", 400)
-    assert asked(emulator)[-1][-1] == f"{cut}\n\n{words('Words.')}why?"
+    assert asked(emulator)[-1][-1] == f"{words('Words.')}{cut}\n\nwhy?"
+    assert ran.records[0]["values"][0]["cell"] == owner_of("m")
     assert "left out of the cells above: 1 output (above_limit is 300)" in ran.everything
 
 
@@ -168,6 +169,11 @@ def test_a_turn_is_stale_when_markdown_that_went_along_was_edited(shell: Shell) 
     cause = conversation.causes().cause_of(conversation.turns[0].number)
     assert cause is not None
     assert cause.words == "because a Markdown cell, sent along with it, has changed"
+    notes = shell.kernel.settings.notes
+    assert notes is not None
+    notes.edit_markdown({owner_of("m"): "Old.", owner_of("other"): "x"})
+    assert conversation.stale_turns() == ()
+    assert owner_of("other") not in notes
 
 
 def test_a_run_that_does_not_know_the_notebook_says_so(
@@ -189,3 +195,22 @@ def test_a_run_that_does_not_know_the_notebook_says_so(
     ran = shell.machine(source)
     assert UNKNOWN not in ran.everything
     assert asked(emulator)[-1][-1] == f"{words('# Title')}{block('a = 1')}why?"
+
+
+def test_a_recording_of_a_page_is_replayed_without_markdown(
+    shell: Shell, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also a request that only carries it in an earlier turn; the cassette's line says so."""
+    tape = tmp_path / "tape.jsonl"
+    shell.page(f"%chat_cassette {tape} --record", "c")
+    shell.page("a = 1", "a")
+    asked = "%%chat --above 1\necho:q", "%%chat\necho:again"
+    page(shell, asked[0], "q", ("a", None), ("m", "# T"))
+    shell.page(asked[1], "r")
+    count = len(emulator.requests)
+    shell.page("%chat_reset", "z")
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    for source in asked:
+        shell.machine(source)
+    assert len(emulator.requests) == count
+    assert "; 2 matched without Markdown cells" in shell.machine("%chat_cassette").everything

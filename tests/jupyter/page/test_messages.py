@@ -12,6 +12,7 @@ from message_types import conforms, types
 
 from chatmagic._version import __version__
 from chatmagic.conversation.cell_order import report_from
+from chatmagic.conversation.record import owner_of
 from chatmagic.demo import LABEXTENSIONS
 from chatmagic.jupyter.page import messages
 
@@ -60,6 +61,7 @@ def test_the_bridge_reads_its_example() -> None:
     word = report_from(sample)
     assert word is not None
     assert [cell.id for cell in word.cells.values()] == ["a", "c"]
+    assert word.markdown == {owner_of("b"): "# Title"}
 
 
 def test_the_page_has_the_protocol_and_the_version() -> None:

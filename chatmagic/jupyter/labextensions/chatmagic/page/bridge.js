@@ -22,6 +22,8 @@ const TITLED_MS = [300, 3000];
 const ENDED = new Set(["restarting", "autorestarting", "dead", "terminating"]);
 /** Milliseconds until a reply has its last state, unless the page was reloaded meanwhile. */
 const SETTLED_MS = 5000;
+/** After how long without a keystroke an edited Markdown cell is told. */
+const EDITED_MS = 500;
 
 /** @type {Set<Bridge>} the open bridges of this page, the oldest first */
 const BRIDGES = new Set();
@@ -69,6 +71,11 @@ export class Bridge {
     /** @type {Map<string, import("./messages.js").StaleBelow>} by the cell's id */
     this.below = new Map();
     this.prompts = new PromptStyle();
+    /** @type {Map<Cell, () => void>} the Markdown cells, each with its listener */
+    this.texts = new Map();
+    /** @type {Set<Cell>} those that were edited since the last report */
+    this.edited = new Set();
+    this.rest = 0;
     this.pending = false;
     this.stopped = false;
     this.observer = new MutationObserver(() => this.draw());
@@ -103,7 +110,7 @@ export class Bridge {
     context.model[BRIDGE]?.stop();
     context.model[BRIDGE] = this;
     BRIDGES.add(this);
-    this.prompts.watch(cellList(this.cells));
+    this.watch();
     this.tell(true);
     this.draw();
     this.settle();
@@ -134,7 +141,7 @@ export class Bridge {
     queueMicrotask(() => {
       this.pending = false;
       if (this.stopped) return;
-      this.prompts.watch(cellList(this.cells));
+      this.watch();
       this.tell(false);
       this.draw();
     });
@@ -161,6 +168,22 @@ export class Bridge {
     return same[0] === this;
   }
 
+  /** Watch the prompts, and the Markdown cells, which a question may have carried. */
+  watch() {
+    const cells = cellList(this.cells);
+    this.prompts.watch(cells);
+    for (const cell of cells) {
+      if (cell.type !== "markdown" || this.texts.has(cell)) continue;
+      const edited = () => {
+        this.edited.add(cell);
+        clearTimeout(this.rest);
+        this.rest = setTimeout(() => !this.stopped && this.tell(false), EDITED_MS);
+      };
+      this.texts.set(cell, edited);
+      cell.contentChanged.connect(edited);
+    }
+  }
+
   /** Report the cells to the kernel. @param {boolean} opened */
   tell(opened) {
     const cells = cellList(this.cells).map(({ id, type, outputs }) => {
@@ -169,9 +192,12 @@ export class Bridge {
       const owner = all.map((output) => output?.metadata?.chatmagic?.owner).findLast(Boolean);
       return [id, type === "code", owner ?? null];
     });
+    const edited = cellList(this.cells).filter((cell) => this.edited.has(cell));
+    const markdown = edited.map((cell) => [cell.id, cell.sharedModel.getSource()]);
+    this.edited.clear();
     const notebook = notebookId(this.context);
     const name = this.context.path.split("/").pop();
-    this.send({ kind: "cells", page: this.page, notebook, name, opened, cells });
+    this.send({ kind: "cells", page: this.page, notebook, name, opened, cells, markdown });
   }
 
   /** Send a message to the kernel. @param {object} content */
@@ -313,6 +339,7 @@ export class Bridge {
       }
       removeToolsIn(panel);
     }
+    for (const [cell, edited] of this.texts) cell.contentChanged.disconnect(edited);
     this.prompts.stop();
   }
 }
