@@ -472,15 +472,12 @@ def disclosures(read: Notebook) -> list[str]:
             lines.append(f"cell {saved.cell}: {name} ({size}): {kept}")
     places: dict[str, list[int]] = defaultdict(list)
     for number, text in read.texts:
-        phrases = [
+        parts = [
             words.format(*match.groups())
             for words, pattern in _GIVEN_AWAY.items()
             for match in pattern.finditer(text)
         ]
-        for words in [
-            *phrases,
-            *(f"a text that looks like {shape}" for shape in key_shapes_in(text)),
-        ]:
+        for words in [*parts, *(f"a text that looks like {name}" for name in key_shapes_in(text))]:
             places[words].append(number)
     lines += [f"{numbered(cells, 'cell')}: {words}" for words, cells in places.items()]
     return lines

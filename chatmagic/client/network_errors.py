@@ -161,7 +161,7 @@ def _connect_error(causes: Sequence[BaseException], at: str) -> ConnectError:
         causes: the raised exceptions.
         at: the origin that was not reached.
     """
-    message, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
+    event, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
     codes = (getattr(cause, "verify_code", None) for cause in causes)
     hint = next((_CERTIFICATE_HINTS[code] for code in codes if code in _CERTIFICATE_HINTS), hint)
     bundle = certificate_bundle()
@@ -169,9 +169,7 @@ def _connect_error(causes: Sequence[BaseException], at: str) -> ConnectError:
     is_bundle = getattr(causes[-1], "library", None) in ("X509", "PEM", "ASN1")
     if bundle is not None and (is_bundle or type(causes[0]) is OSError):
         hint = f"{bundle[0]} names {one_line(bundle[1], _SHOWN)}: is that a file of authorities?"
-    return ConnectError(
-        f"{message.format(at=at, why=_reason(causes))}. Nothing was sent.", hint=hint
-    )
+    return ConnectError(f"{event.format(at=at, why=_reason(causes))}. Nothing was sent.", hint=hint)
 
 
 def _answer_error(causes: Sequence[BaseException], which: Which, url: str) -> ChatError:

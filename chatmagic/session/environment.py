@@ -180,7 +180,7 @@ class ConfiguredEnvironment(Environment):
             stream_usage=self.settings.stream_usage,
             response_format=bool(self.of_this_address("response_format")),
             extra_headers=headers,
-            **self._request_settings(),
+            **self._shared(),
         )
 
     def cassette(self) -> CassetteConfig | None:
@@ -190,9 +190,9 @@ class ConfiguredEnvironment(Environment):
             InputError: the settings contradict each other.
         """
         choice = self.choice()
-        return None if choice is None else replace(choice, **self._request_settings())
+        return None if choice is None else replace(choice, **self._shared())
 
-    def _request_settings(self) -> dict[str, Any]:
+    def _shared(self) -> dict[str, Any]:
         """Return the settings that all requests have, whatever their address."""
         return {
             "timeout": self.settings.timeout,

@@ -145,12 +145,8 @@ class RowAsker:
             ask = replace(self._ask, prompt=template.in_front(self._front, prompt))
             request = ask.request((), self._extra)
         except ValueError as error:
-            message = (
-                error.message if isinstance(error, InputError) else f"{error}. Nothing was sent."
-            )
-            raise InputError(
-                f"Row {number:,}: {message}", hint=getattr(error, "hint", None)
-            ) from None
+            why = error.message if isinstance(error, InputError) else f"{error}. Nothing was sent."
+            raise InputError(f"Row {number:,}: {why}", hint=getattr(error, "hint", None)) from None
         return request, self._problem(number, prompt, missing)
 
     def _problem(self, number: int, prompt: str, missing: str | None) -> str | None:
@@ -704,9 +700,7 @@ def run(
                 _agree(quote(job))
         if kept.unread:
             lines = counted(kept.unread, "line")
-            notify(
-                environment, f"{lines} of {path.name} cannot be read; such rows are asked again."
-            )
+            notify(environment, f"{lines} of {path.name} unreadable; such rows are asked again.")
         if block:
             return job.run(is_watched=environment.is_watched())
         job.start()

@@ -202,7 +202,7 @@ def test_a_torn_line_costs_its_row_alone(
     replies = asking.map("{{ it }}", list("abcd"), yes=True)
     assert [reply.text for reply in replies] == list("ABCD")
     assert service.prompts[4:] == ["b", "c"]
-    assert told == [f"1 line of {path.name} cannot be read; such rows are asked again."]
+    assert told == [f"1 line of {path.name} unreadable; such rows are asked again."]
 
 
 def test_the_rows_of_each_call_are_told_apart(asking: Session, service: RowService) -> None:
