@@ -78,7 +78,7 @@ def _count(value: object) -> int | None:
 
 
 def amount(value: object) -> float | None:
-    """Return an amount, such as seconds; ``None`` for a value that is none.
+    """Return an amount, such as seconds; ``None`` for any other value.
 
     Args:
         value: any JSON value.
@@ -135,8 +135,8 @@ class Credits:
         seen_at: the time of these figures, aware, in UTC.
         lapsed_at: the reset that the response named, if it had passed already; then the next reset
             is unknown.
-        spent: what a gateway counts as spent by the key, in its own unit; ``None`` is unknown.
-        budget: what it lets the key spend, in the same unit; ``None`` is unknown.
+        spent: the spending of the key by a gateway's count, in its own unit; ``None`` is unknown.
+        budget: the most that the gateway lets the key spend, in the same unit; ``None`` is unknown.
     """
 
     limit: int | None = json_field(whole_number, default=MISSING)
@@ -194,8 +194,8 @@ class ReplyFacts(BodyFacts):
 
     Args:
         took: the approximate cost in credits; ``None`` if it was not known then.
-        seconds: the time from the sending of the request to the end of the reply, of a replay as it
-            was recorded; ``None`` is unknown, and a reply of the emulator has none.
+        seconds: the time from the sending of the request to the end of the reply. A replay has the
+            recorded time. ``None`` is unknown, as in a reply of the emulator.
         credits: the credits that this response named; ``None`` is unknown.
         date: the response's own ``Date``, aware, in UTC.
         state: ``complete``, ``interrupted`` or ``cut off``.

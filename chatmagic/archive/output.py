@@ -132,7 +132,7 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
 
 
 def of_thoughts(reasoning: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the output of thoughts that no reply followed: no turn, so no record.
+    """Return the output for thoughts without a reply. There is no turn, so no record.
 
     Args:
         reasoning: the thoughts, as far as they arrived.

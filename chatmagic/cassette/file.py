@@ -133,7 +133,8 @@ class Interaction(BodyFacts, AsTyped):
 
         Args:
             asked: the request, as it would be recorded.
-            markdown: whether the Markdown cells matter of which one of the two carries none.
+            markdown: whether the request must match in its Markdown cells even if one of the two
+                has none.
         """
         is_model = asked.asked_model in (None, self.asked_model)
         is_same = self.request == asked.request

@@ -115,7 +115,7 @@ class Matcher:
             query: the request.
             recording: whether a reply answers only one of a cell's equal requests, as in a loop, so
                 that the others are sent.
-            markdown: as :meth:`Interaction.answers` has it.
+            markdown: as in :meth:`Interaction.answers`.
         """
         self._begin(query)
         own = query.owner

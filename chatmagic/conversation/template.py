@@ -242,7 +242,7 @@ def cell_text(source: str, output: str = "", size: int | None = None, trace: str
 
 
 def markdown_text(source: str) -> str:
-    """Return a Markdown cell as the model reads it.
+    """Return the text of a Markdown cell for the model.
 
     Args:
         source: source of the cell.

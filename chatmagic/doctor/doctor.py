@@ -69,7 +69,7 @@ class Line:
     todo: str = ""
 
     def __str__(self) -> str:
-        """Return its text, with the thing to do below it."""
+        """Return the finding's text, with the advice below it."""
         advice = f"\n     -> {self.todo}" if self.todo else ""
         return f"[{self.mark:>2}] {self.name}: {self.seen}{advice}"
 

@@ -203,7 +203,7 @@ def page(*parts: str | Shown, name: str = "Conversation") -> Shown:
 
 
 def folded(summary: str, *parts: str | Shown) -> Shown:
-    """Return parts as HTML that a click on a line unfolds, and as text.
+    """Return parts folded below a line, as HTML and as text.
 
     Args:
         summary: the line.
@@ -361,8 +361,8 @@ def dry_run(preview: Preview, credits: Credits | None) -> Shown:
     estimate = "Tokens: no estimate, as no reply has told its tokens yet."
     if rate is not None:
         estimate = f"Tokens are an estimate: the last reported ones are {rate:.2g} a character."
-    told = crediting.words(credits)
-    end = [estimate, f"Before it: {told}."] if told else [estimate]
+    left = crediting.words(credits)
+    end = [estimate, f"Before it: {left}."] if left else [estimate]
     return _shown(lines, preview.parts, rate, end, preview.request)
 
 

@@ -77,7 +77,7 @@ class Once(View):
         show(*output.of_turn(outcome.reply, outcome.record))
 
     def thought(self, reasoning: str) -> None:
-        """Show the model's thoughts that no reply followed, folded.
+        """Show the thoughts of a model that gave no reply, folded.
 
         Args:
             reasoning: the thoughts, as far as they arrived.

@@ -163,7 +163,7 @@ def level(credits: Credits | None) -> Level:
 
 
 def are_told(credits: Credits | None) -> bool:
-    """Return whether an answer told anything of credits; a gateway's spending is another thing.
+    """Return whether figures of credits are known, besides a gateway's spending.
 
     Args:
         credits: the latest figures; ``None`` is unknown.
@@ -178,17 +178,17 @@ def are_told(credits: Credits | None) -> bool:
 
 
 def words(credits: Credits | None) -> str:
-    """Return the figures in one line, for people; times are in UTC. Empty if none was told.
+    """Return the figures in one line, for people; times are in UTC. Empty if none is known.
 
     Args:
         credits: the latest figures; ``None`` is unknown.
     """
-    told = [left_words(credits), reset_words(credits)] if are_told(credits) else []
-    return " · ".join(filter(None, [*told, spent_words(credits)]))
+    figures = [left_words(credits), reset_words(credits)] if are_told(credits) else []
+    return " · ".join(filter(None, [*figures, spent_words(credits)]))
 
 
 def spent_words(credits: Credits | None) -> str:
-    """Return what a gateway counts as spent, in no unit, as it tells none; empty if unknown.
+    """Return a gateway's figure of spending in words, without a unit; empty if unknown.
 
     Args:
         credits: the latest figures; ``None`` is unknown.

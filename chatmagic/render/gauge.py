@@ -118,7 +118,7 @@ def time_words(seconds: float | None) -> str:
 
 
 def large(credits: Credits | None, took: int | None) -> tuple[str, str]:
-    """Return the large gauge as HTML, and as words for a terminal; empty if nothing was told.
+    """Return the large gauge as HTML, and as words for a terminal; empty if no figures are known.
 
     Args:
         credits: the latest figures; ``None`` is unknown.

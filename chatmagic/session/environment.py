@@ -402,7 +402,7 @@ def setup_for(
 
 
 OPTIONAL: Final = {"response_format": "response_format", "stream_options": "stream_usage"}
-"""Fields of a request that the interface does not know, and the setting that asks for each."""
+"""Request fields outside the service's interface, each with the setting that asks for it."""
 
 
 class ClientPool:
@@ -417,16 +417,16 @@ class ClientPool:
         self.given = given
         self._refused: set[tuple[str, str]] = set()
         """Addresses, each with a field for which it refused a request."""
-        self._untold: set[str] = set()
-        """Addresses of which a stream told neither credits nor tokens."""
+        self._without_figures: set[str] = set()
+        """Addresses of which a stream reported neither credits nor tokens."""
         self.latest = given
         """The client of the latest ask; ``None`` before the first."""
         self._made: dict[AnswerSource, Client] = {}
 
     def takes(self, name: str, setup: ServiceSetup) -> bool:
-        """Return whether requests of a setup have a field that the interface does not know.
+        """Return whether requests of a setup have a field outside the service's interface.
 
-        Token counts are asked for where answers told neither these nor credits, too.
+        Token counts are also asked for where answers reported neither these nor credits.
 
         Args:
             name: the field, of :data:`OPTIONAL`.
@@ -434,7 +434,7 @@ class ClientPool:
         """
         address, setting = setup.endpoint.base_url, OPTIONAL[name]
         is_wanted = getattr(setup, setting) or getattr(setup.endpoint.server, setting, False)
-        is_tried = name == "stream_options" and address in self._untold
+        is_tried = name == "stream_options" and address in self._without_figures
         return (is_wanted or is_tried) and (address, name) not in self._refused
 
     def note_refusal(self, setup: ServiceSetup, error: ChatError) -> None:
@@ -450,7 +450,7 @@ class ClientPool:
                 error.hint = f"Later requests to this address leave {name} out: ask again."
 
     def note_reply(self, setup: ServiceSetup, request: Request, reply: Reply) -> None:
-        """Ask an address for token counts from now on, if a whole reply told no figures at all.
+        """Ask an address for token counts from now on, if a whole reply reported no figures.
 
         Args:
             setup: the address and its settings.
@@ -460,7 +460,7 @@ class ClientPool:
         is_whole = request.stream and reply.state == "complete" and reply.origin == "live"
         has_credits = are_told(reply.credits) or are_told(self.credit_state.credits)
         if is_whole and not has_credits and reply.usage is None:
-            self._untold.add(setup.endpoint.base_url)
+            self._without_figures.add(setup.endpoint.base_url)
 
     @property
     def credit_state(self) -> CreditTracker:

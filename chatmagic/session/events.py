@@ -245,7 +245,7 @@ class View:
         """Show that there is no reply; the conversation is as it was."""
 
     def thought(self, reasoning: str) -> None:
-        """Show the model's thoughts that no reply followed.
+        """Show the thoughts of a model that gave no reply.
 
         Args:
             reasoning: the thoughts, as far as they arrived.

@@ -54,7 +54,7 @@ MOST_WORKERS: Final = 32
 NAP: Final = 0.1
 """Seconds between two checks of the state."""
 SHORT: Final = 60.0
-"""Seconds up to which the end of a limit is waited for by itself."""
+"""Seconds: the longest wait for the end of a limit without ``wait=True``."""
 MOST_FAILURES: Final = 10
 """Number of failed rows in succession that ends the map."""
 
@@ -538,7 +538,8 @@ class Job:
             reply, problem = self._send(client, request)
             is_limited = isinstance(problem, RateLimitError) and reply is None
             if isinstance(problem, BudgetError) and (self._sending or self._sent > before):
-                # Until the cost of a request is known, one alone may reserve the whole rest.
+                # Until the cost of a request is known, a single request may reserve all that is
+                # left.
                 time.sleep(NAP)
             elif (
                 is_limited and refusals < MOST_FAILURES and self._is_waited_for(problem, at_refusal)
@@ -553,11 +554,11 @@ class Job:
                 return
 
     def _is_waited_for(self, refusal: Any, answered: int) -> bool:
-        """Let all requests wait until a refusal's time; return whether they do.
+        """Let all requests wait until the time that a refusal names; return whether they do.
 
         Args:
-            refusal: the error, which may name the time.
-            answered: number of the answered rows at the refusal of this row before.
+            refusal: the error.
+            answered: number of the answered rows at this row's previous refusal.
         """
         until = refusal.retry_after
         if until is None or not (self._sending or self.answered > answered):

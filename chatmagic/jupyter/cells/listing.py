@@ -1,8 +1,9 @@
-"""Cells above the running one with the Markdown cells between them: of the page, or of the file.
+"""Cells above the running one with the Markdown cells between them, from the page or the file.
 
 A page with the labextension lists them in the request to run a cell. Programs that run a notebook
-without a page list nothing: nbclient, ``jupyter execute``, nbconvert and papermill name no file,
-either. nbval does. The file is believed if its code cells are those that ran, in order.
+without a page list no cells. Of them only nbval names the file; nbclient, ``jupyter execute``,
+nbconvert and papermill do not. The file is used if its code cells are the cells that ran, in the
+same order.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ Listed = Sequence[tuple[str, str | None]]
 IN_VS_CODE: Final = "__vsc_ipynb_file__"
 """The variable in which VS Code tells a kernel the path of its notebook."""
 IN_JUPYTER: Final = "JPY_SESSION_NAME"
-"""The environment variable in which a Jupyter server names it."""
+"""The environment variable in which a Jupyter server names the notebook."""
 IN_PYTEST: Final = "PYTEST_CURRENT_TEST"
-"""The environment variable in which nbval names it, and then its cell."""
+"""The environment variable in which nbval names the notebook and the running cell."""
 
 
 def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Path | None:
@@ -58,7 +59,7 @@ def with_markdown(
 
     Args:
         shell: the shell that runs the cell.
-        notes: the shell's; they take the Markdown cells, too.
+        notes: the notes of the shell's cells; the Markdown cells are added to them.
         above: the code cells above that have run.
 
     Returns:
@@ -102,7 +103,7 @@ def listed_in_file(path: Path, ran: Sequence[tuple[str, str]], source: str) -> L
         ]
     except (InputError, AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return None
-    # An empty cell is not run.
+    # A front end does not run an empty cell.
     code = [at for at, (_, kind, text) in enumerate(cells) if kind == "code" and text.strip()]
     sources, wanted = [cells[at][2] for at in code], [*(text for _, text in ran), source]
     begins = [at for at in range(len(code)) if sources[at : at + len(wanted)] == wanted]

@@ -360,10 +360,10 @@ class CellNotes(Mapping[str, str]):
         )
 
     def take_markdown(self, cells: Iterable[CellRun]) -> None:
-        """Note Markdown cells as they read now.
+        """Note the present text of Markdown cells.
 
         Args:
-            cells: some of them.
+            cells: the Markdown cells, or some of them.
         """
         for cell in cells:
             before = self.markdown.get(cell.key)

@@ -21,10 +21,10 @@ from chatmagic.text import counted
 MOST_SHOWN: Final = 20
 """The most rows of the table, which are those of the latest requests."""
 MOST_PLOTTED: Final = 100
-"""The most bars of the plot."""
+"""The largest number of bars in the plot."""
 _HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
 _TOLD_ALWAYS: Final = 4
-"""Number of the first columns, which do not speak of credits."""
+"""Number of the first columns, which have no figures of credits."""
 _SURE: Final[dict[Sure, str]] = {
     "alone": "alone",
     "several": "with others of this kernel",
