@@ -214,11 +214,8 @@ class Replay:
         if earlier and not old:
             alike = (each.as_typed == turn.as_typed for each in self.conversation.turns)
             earlier = earlier if any(alike) else ()  # No output holds the reply that it replaced.
-        stand = (
-            self.conversation.window_of(old)
-            if old
-            else self.conversation.window(turn.owner, turn.execution, thread=turn.thread)
-        )
+        place = turn.owner, turn.execution
+        stand = self.conversation.window(*place, thread=turn.thread, again=old or None)
         turn = self._carried.carrying(turn, stand.visible)
         if stand.instructs_as(turn):
             turn = replace(turn, instructions=stand.instructions)
@@ -236,14 +233,15 @@ class Replay:
         same = [each for each in replies if each.recorded_digest == turn.recorded_digest]
         picked = max(same, key=lambda each: each.reply == turn.reply, default=None)
         if record.picked and picked is not None:
-            self.conversation.pick(picked.number, cell=turn.owner)
+            self.conversation.pick(picked.number, *place)
         else:
             self.conversation.add(replace(turn, again=again))
 
     def _likeness(self, live: Turn, turn: Turn) -> int:
         """Return the likeness of a live turn and one from an output; 2 is equal."""
-        now = self.conversation.window_of(live.number, last=turn.last).carried
-        is_below = now.chain == chain_of(cast("Record", turn.record))
+        place = turn.owner, turn.execution
+        now = self.conversation.window(*place, last=turn.last, again=live.number)
+        is_below = now.carried.chain == chain_of(cast("Record", turn.record))
         return is_below + (live.parameters == turn.parameters)
 
     def steer(self, item: Steering) -> None:

@@ -2,9 +2,9 @@
 
 A conversation is an ordered list of *slots*. A slot belongs to one cell, or to one turn without a
 cell. It holds the turns that are *live* there: none, one, or several that one execution of the cell
-asked. Standing instructions stand in a slot as a turn does, and so do the start of a thread and the
-hiding of a turn. Every statement about turns below applies to them, too, except in rules 15, 16 and
-19. The rules:
+asked. Standing instructions stand in a slot as a turn does, and so do the start of a thread, the
+hiding of a turn, and a reply that stands for an earlier one. Every statement about turns below
+applies to them, too, except in rules 15, 16, 19 and 20. The rules:
 
  1. A turn is owned by the cell that asked it. The cell is known by a hash of its identity. A turn
     without a cell is appended: it stands at the end, in a slot of its own.
@@ -39,9 +39,8 @@ hiding of a turn. Every statement about turns below applies to them, too, except
     of that other cell, if the other cell is on no page: the page has given it another identity, or
     it was cut and pasted. A copied cell brings the record along, too, and is a new cell.
 14. A cell shows the reply to its last question. If neither that turn nor a turn with the same
-    question and reply is live in its slot, the reply is *taken back*, by an undo (also of a
-    re-run), a reset, or a load. If another reply to the question is live (rule 21), it is
-    *replaced*.
+    question and reply is live, the reply is *taken back*, by an undo (also of a re-run), a reset,
+    or a load. If another reply to the question is live (rule 21), it is *replaced*.
 15. Instructions apply to the turns below them, up to the next instructions; empty ones end those
     above. A request carries the instructions that apply to its turn, however few turns it carries.
     A turn is also stale if it carried other instructions. A reset keeps instructions.
@@ -58,18 +57,19 @@ hiding of a turn. Every statement about turns below applies to them, too, except
     were asked hidden, and turns that a hiding above names, in every thread. The last hiding that
     names a turn counts, and it may show the turn again. Hidden turns keep their numbers. A hiding
     names the turn itself: when its cell asks again, the new turn is not hidden.
-20. The question of a live turn may be asked again, also from another cell. The request carries the
-    turns above that turn. The new turn replaces it in its slot, even if another cell owns the slot.
-    The cell that asked has a slot without turns; its turn is not set aside with it.
+20. The question of a turn may be asked again from a cell below it. The request carries the turns
+    above the question, in their state at that cell; rule 9 judges it by the same turns. The new
+    turn stands in the cell's slot, and below it for the earlier turn: requests below carry the new
+    one in the question's place, requests above the earlier one. The last one counts, and it is the
+    live turn. Without a cell, as in the panel, it stands in the slot of the turn that it replaces.
 21. A turn that asks again names the first turn with its question. The replies to a question are
     those of all turns that name the same first turn, including turns that were taken back. Any of
-    them can be put back, which is a change. If the question's own cell runs again, it asks a new
-    question.
+    them can be put back, as in rule 20. If the question's own cell runs again, it asks a new
+    question, for which no earlier reply stands.
 22. A reply that ended early, or at its limit of tokens, may be continued. The request carries the
-    turns now above its turn, its question, the reply so far, and an instruction to go on, which no
-    later request carries. A turn with both parts replaces the turn, as in rule 20; rule 9 uses the
-    turns that its first request carried. A cell that is run again continues the same part as
-    before.
+    turns above the question as in rule 20, the question, the reply so far, and an instruction to go
+    on, which no later request carries. A turn with both parts stands for the turn, as in rule 20;
+    rule 9 uses the turns that its first request carried.
 
 Together the rules ensure *Run All*: the same notebook, run from top to bottom once more in the same
 conversation, sends the same requests in the same order.
@@ -97,10 +97,11 @@ from chatmagic.conversation.slots import (
     live,
     pass_by,
     place_below,
+    reply_of,
     with_slot,
 )
 from chatmagic.conversation.staleness import Causes
-from chatmagic.conversation.steering import Item
+from chatmagic.conversation.steering import Item, Replacement
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Position, Window
 from chatmagic.errors import InputError
@@ -138,7 +139,7 @@ class Conversation:
         slots = tuple(
             Slot(key, each[0].owner, tuple(each)) for key, each in enumerate(held.values())
         )
-        asked = {turn.number: turn for turn in live(slots)}
+        asked = {turn.number: turn for turn in live(slots).values()}
         conversation = cls()
         conversation._now = State(slots, next_number=max(asked, default=0) + 1, asked=asked)
         return conversation
@@ -161,38 +162,38 @@ class Conversation:
     def turns(self) -> tuple[Turn, ...]:
         """The live turns in order; with one thread selected, its turns with those of its fork."""
         place = self._below()
-        turns = place.turns if self._thread is None else place.lines.get(self._thread, ())
-        return tuple(turns)
+        if self._thread is not None:
+            return tuple(place.lines.get(self._thread, ()))
+        return tuple(turn for turn, _ in place.replies.values())
 
     @property
     def slots(self) -> tuple[tuple[str | None, tuple[Item, ...]], ...]:
         """The owner and the live items of each slot, in order; some slots are empty (rule 6).
 
-        A hiding has the present number of its turn in that place; 0 if the turn is not there.
+        The turn in force stands in its question's slot. A hiding has the present number of its turn
+        in that place; 0 if the turn is not there.
         """
-        place, slots = Position(), []
+        place, turns, slots = Position(), live(self._now.slots), []
         for slot in self._now.slots:
             items: list[Item] = []
             for item in slot.items:
-                items.append(item if isinstance(item, Turn) else item.numbered(place))
-                pass_by(place, item)
+                if isinstance(item, Replacement):
+                    continue
+                now = turns[item.first] if isinstance(item, Turn) else item.numbered(place)
+                items.append(now)
+                pass_by(place, now)
             slots.append((slot.owner, tuple(items)))
         return tuple(slots)
 
     @property
     def windows(self) -> tuple[tuple[Turn, Window], ...]:
         """The live turns in order, each with the window of a request in its place (rule 16)."""
-        return tuple(self._now.windows())
+        return tuple(self._below().replies.values())
 
     @property
     def threads(self) -> dict[str, tuple[Turn, ...]]:
         """The turns of each thread by its name, with those of its fork; main is first."""
         return {name: tuple(line) for name, line in self._below().lines.items()}
-
-    @property
-    def hidden(self) -> frozenset[int]:
-        """The numbers of the turns that are hidden at the end (rule 19)."""
-        return self._below().hidden
 
     @property
     def instructions(self) -> Value | None:
@@ -231,11 +232,11 @@ class Conversation:
 
     @property
     def replies(self) -> dict[int, tuple[Turn, ...]]:
-        """The replies to the question of each live turn, oldest first, by its number (rule 21)."""
-        by_question: dict[int, list[Turn]] = {}
+        """The replies to the question of each known turn, oldest first, by its number (rule 21)."""
+        by_question: dict[int, tuple[Turn, ...]] = {}
         for turn in self._now.asked.values():
-            by_question.setdefault(turn.first, []).append(turn)
-        return {turn.number: tuple(by_question[turn.first]) for turn in self._now.turns}
+            by_question[turn.first] = (*by_question.get(turn.first, ()), turn)
+        return {number: by_question[turn.first] for number, turn in self._now.asked.items()}
 
     def in_force(self, owner: str) -> Turn | None:
         """Return the live turn with a reply to the question that a cell shows, if there is one.
@@ -244,8 +245,8 @@ class Conversation:
             owner: hash of the cell.
         """
         newest = next((slot.newest for slot in self._now.slots if slot.owner == owner), None)
-        question = newest.first if isinstance(newest, Turn) else None
-        return next((turn for turn in self.turns if turn.first == question), None)
+        turn = reply_of(newest)
+        return None if turn is None else live(self._now.slots).get(turn.first)
 
     # --- what a request carries, and what is stale -----------------------------------------------
 
@@ -257,6 +258,7 @@ class Conversation:
         last: int | None = None,
         order: Sequence[str] | None = None,
         thread: str | None = None,
+        again: int | None = None,
     ) -> Window:
         """Return the window of a request, without changing the conversation.
 
@@ -266,33 +268,28 @@ class Conversation:
             last: largest number of turns to carry, the newest; ``None`` for all.
             order: hashes of the page's cells from top to bottom, if the page reports them.
             thread: name of the thread; ``None`` for the thread of the place.
+            again: number of a turn whose question is asked again (rule 20); ``None`` for another
+                question.
 
         Raises:
-            InputError: ``last`` is not a whole number from 0 up.
+            InputError: ``last`` is not a whole number from 0 up, or no reply to the question that
+                is asked again is in force above the place.
         """
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
             raise InputError(
                 f"last is a whole number, 0 or more, not {last!r}.",
                 hint="Leave it out to send all turns.",
             )
-        slots, index = with_slot(self._now.slots, owner, order)
-        own = replace(slots[index], items=slots[index].of_execution(execution))
-        return place_below((own,), self._below(slots[:index])).window(thread, last)
-
-    def window_of(self, number: int, *, last: int | None = None) -> Window:
-        """Return the window of a request that repeats the question of a live turn (rule 20).
-
-        Args:
-            number: the turn's number.
-            last: largest number of turns to carry, the newest; ``None`` for all.
-
-        Raises:
-            InputError: the turn is not live.
-        """
-        for turn, window in self._now.windows():
-            if turn.number == number:
-                return replace(window, last=last)
-        raise InputError("That turn is not in the conversation any more. Nothing was sent.")
+        asked = self._now.asked.get(again or 0)
+        question = None if asked is None else asked.first
+        slots, index = with_slot(self._now.slots, owner, order, question)
+        own = slots[index].items if owner is None else slots[index].of_execution(execution)
+        place = place_below((replace(slots[index], items=own),), self._below(slots[:index]))
+        if again is None:
+            return place.window(thread, last)
+        if question not in place.replies:
+            raise InputError("That turn is not in the conversation any more. Nothing was sent.")
+        return replace(place.asked_again(question), last=last)
 
     def marks(self, layout: Layout | None = None) -> dict[str, str]:
         """Return the marks of cells, by their hashes (rules 9 and 14).
@@ -336,48 +333,52 @@ class Conversation:
         """Put an item into its slot, where it replaces the items of older executions.
 
         Args:
-            item: a steering item; or a turn with its :attr:`Window.carried`.
+            item: a steering item; or a turn with its :attr:`Window.carried`, which becomes a
+                replacement if it asks a question again.
             order: hashes of the page's cells from top to bottom, if the page reports them.
 
         Returns:
             The change; its ``came`` holds the turn with its number.
         """
         now = self._now
+        kind: ChangeKind = "ask" if isinstance(item, Turn) else item.kind
         if isinstance(item, Turn):
-            item = replace(item, number=now.next_number)
-            if old := now.asked.get(item.again or 0):
-                # Later asks of that cell in this execution carry the turn, too (rule 3).
-                item = replace(item, again=old.first, execution=old.execution)
+            old = now.asked.get(item.again or 0)
+            again = item.again if old is None else old.first
+            item = replace(item, number=now.next_number, again=again)
             now = replace(now, asked={**now.asked, item.number: item})
             if item.again is not None:
-                self._now, change = now.with_reply("retry", item, item.owner, order)
-                return change
+                kind = "retry"
+                owner = None if item.entry == "panel" else item.owner
+                item = Replacement(item, owner=owner, execution=item.execution)
+        if reply_of(item) is not None:
+            # A pick counts as a turn, too, so that a saved notebook numbers its outputs.
             now = replace(now, next_number=now.next_number + 1)
-        now, slot = now.with_newest(item, item.owner, order)
-        kept = slot.of_execution(item.execution)
-        asked: ChangeKind = "ask" if kept == slot.items else "re-run"
-        kind = asked if isinstance(item, Turn) else item.kind
-        self._now, change = now.changed(kind, {slot.key: (*kept, item)})
+        self._now, change = now.with_item(kind, item, order)
         return change
 
     def pick(
-        self, number: int, *, cell: str | None = None, order: Sequence[str] | None = None
+        self,
+        number: int,
+        owner: str | None = None,
+        execution: str | None = None,
+        *,
+        order: Sequence[str] | None = None,
     ) -> Change:
-        """Put back one of the :attr:`replies` of a live turn; always a change (rules 8, 21).
+        """Put back one of the :attr:`replies` to a question; always a change (rules 8, 21).
 
         Args:
             number: the number of the turn with the reply.
-            cell: hash of the cell that shows it, which gets a slot, too; ``None`` without a cell.
+            owner: hash of the cell that shows it; ``None`` without a cell.
+            execution: identity of the cell's execution.
             order: hashes of the page's cells from top to bottom, if the page reports them.
         """
         turn = self._now.asked[number]
-        self._now, change = self._now.with_reply("pick", turn, cell, order)
-        return change
+        return self.add(Replacement(turn, owner=owner, execution=execution), order=order)
 
     def reset(self) -> Change:
         """Remove every live turn and nothing else; always a change (rule 8)."""
-        numbers = {turn.number for turn in live(self._now.slots)}
-        self._now, change = self._now.without("reset", numbers)
+        self._now, change = self._now.without("reset", live(self._now.slots))
         return change
 
     def delete(self, thread: str) -> Change:
@@ -386,7 +387,7 @@ class Conversation:
         Args:
             thread: name of the thread.
         """
-        own = {turn.number for turn, window in self.windows if window.thread == thread}
+        own = {turn.first for turn, window in self.windows if window.thread == thread}
         self._now, change = self._now.without("deletion", own)
         return change
 
@@ -442,14 +443,14 @@ class Conversation:
             owner: hash of the cell.
         """
         now = self._now
-        if all(turn.number != number for turn in now.turns):
+        if number not in {turn.number for turn in live(now.slots).values()}:
             return
         turn = replace(now.asked[number], owner=owner, entry="cell", asker=IN_NOTEBOOK, shown=True)
         slots = tuple(
             # The cell has asked nothing yet.
-            replace(slot.with_reply(turn), owner=owner, newest=None)
-            if turn.first in slot.questions
-            else slot
+            replace(slot.with_turn(turn), owner=owner, newest=None)
+            if turn.first in {each.first for each in slot.turns}
+            else slot.with_turn(turn)
             for slot in now.slots
         )
         self._now = replace(now, slots=slots, asked={**now.asked, number: turn})
@@ -481,7 +482,7 @@ def reply_name(turn: Turn, replies: Sequence[Turn]) -> str:
 def _loaded(now: State, other: State) -> tuple[State, Change]:
     """Replace the live items by those of another conversation (rule 11)."""
     if now == State() and other.done:
-        return other, Change("load", (), other.turns)
+        return other, Change("load", (), tuple(live(other.slots).values()))
     other = other.renumbered(now.next_number - 1)
     keys = {slot.owner: slot.key for slot in now.slots if slot.owner is not None}
     held = {slot.key: slot for slot in now.slots}

@@ -5,17 +5,17 @@ The rules are those of :mod:`chatmagic.conversation.conversation`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
-from chatmagic.conversation.steering import STEERING, Item, SteeringKind
+from chatmagic.conversation.steering import STEERING, Item, Replacement, SteeringKind
 from chatmagic.conversation.turn import Carried, Turn
-from chatmagic.conversation.window import Position, Window
+from chatmagic.conversation.window import Position
 
 ChangeKind = Literal[
-    "ask", "re-run", "retry", "pick", "reset", "deletion", "set aside", "load", SteeringKind
+    "ask", "re-run", "retry", "reset", "deletion", "set aside", "load", SteeringKind
 ]
 
 
@@ -28,8 +28,7 @@ class Slot:
         owner: hash of its cell; ``None`` without a cell.
         items: the live items, in order.
         earlier: hashes of its earlier cells (rule 13).
-        newest: the last item that its cell put there, or put in place of another turn, live or not
-            (rule 14).
+        newest: the last item that its cell put there, live or not (rule 14).
     """
 
     key: int
@@ -50,25 +49,22 @@ class Slot:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The turns among its items."""
+        """The turns among its items, each with a question of its own."""
         return tuple(item for item in self.items if isinstance(item, Turn))
 
-    @property
-    def questions(self) -> set[int]:
-        """The numbers of the first turns with the questions of its turns."""
-        return {turn.first for turn in self.turns}
-
-    def with_reply(self, turn: Turn) -> Slot:
-        """Return the same slot with a turn in place of the live turn with its question.
+    def with_turn(self, turn: Turn) -> Slot:
+        """Return the same slot with other facts of a turn.
 
         Args:
-            turn: the turn.
+            turn: the turn, with its number.
         """
-        items = (
-            turn if isinstance(item, Turn) and item.first == turn.first else item
-            for item in self.items
-        )
-        return replace(self, items=tuple(items))
+
+        def new(item: Item) -> Item:
+            if isinstance(item, Replacement):
+                return replace(item, turn=turn) if item.turn.number == turn.number else item
+            return turn if isinstance(item, Turn) and item.number == turn.number else item
+
+        return replace(self, items=tuple(map(new, self.items)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,52 +122,28 @@ class State:
     asked: Mapping[int, Turn] = field(default_factory=dict)
     away: frozenset[str] = frozenset()
 
-    @property
-    def turns(self) -> tuple[Turn, ...]:
-        """The live turns in their order."""
-        return live(self.slots)
-
-    def windows(self) -> Iterator[tuple[Turn, Window]]:
-        """Yield the live turns in their order, each with the window of its place."""
-        place = Position()
-        for item in chain.from_iterable(slot.items for slot in self.slots):
-            window = pass_by(place, item)
-            if isinstance(item, Turn) and window is not None:
-                yield item, window
-
-    def with_newest(
-        self, item: Item, owner: str | None, order: Sequence[str] | None
-    ) -> tuple[State, Slot]:
-        """Return the state in which a cell shows an item, and the cell's slot.
-
-        Args:
-            item: the item.
-            owner: hash of the cell; ``None`` for a new slot at the end.
-            order: hashes of the page's cells from top to bottom, if the page reports them.
-        """
-        slots, index = with_slot(self.slots, owner, order)
-        slot = replace(slots[index], newest=item)
-        return replace(self, slots=(*slots[:index], slot, *slots[index + 1 :])), slot
-
-    def with_reply(
-        self, kind: ChangeKind, turn: Turn, cell: str | None, order: Sequence[str] | None
+    def with_item(
+        self, kind: ChangeKind, item: Item, order: Sequence[str] | None
     ) -> tuple[State, Change]:
-        """Replace the live reply to the same question, as a change to undo (rule 20).
+        """Put an item into its slot, where it replaces the items of older executions.
 
         Args:
-            kind: the kind of change.
-            turn: the turn with the reply; it replaces nothing if no reply is live.
-            cell: hash of the cell that shows it; ``None`` without a cell.
+            kind: the kind of change; an ``ask`` that replaces items is a ``re-run``.
+            item: the item.
             order: hashes of the page's cells from top to bottom, if the page reports them.
         """
-        now = self if cell is None else self.with_newest(turn, cell, order)[0]
-        after = {
-            slot.key: slot.with_reply(turn).items
-            for slot in now.slots
-            if turn.first in slot.questions
-        }
-        # A pick counts as a turn, too, so that a saved notebook numbers its outputs.
-        return replace(now, next_number=now.next_number + 1).changed(kind, after)
+        question = item.turn.first if isinstance(item, Replacement) else None
+        slots, index = with_slot(self.slots, item.owner, order, question)
+        slot = slots[index]
+        if item.owner is None and slot.items:
+            # It stands as long as the reply that it replaces (rule 3).
+            items = slot.items
+            item = replace(item, execution=items[-1].execution)
+        else:
+            items, slot = slot.of_execution(item.execution), replace(slot, newest=item)
+        now = replace(self, slots=(*slots[:index], slot, *slots[index + 1 :]))
+        kind = "re-run" if kind == "ask" and items != slot.items else kind
+        return now.changed(kind, {slot.key: (*items, item)})
 
     def renumbered(self, by: int) -> State:
         """Return the same state with other numbers of the turns; 0 stands for an unknown turn.
@@ -191,6 +163,8 @@ class State:
         }
 
         def new(item: Item) -> Item:
+            if isinstance(item, Replacement):
+                return replace(item, turn=asked[item.turn.number + by])
             return asked[item.number + by] if isinstance(item, Turn) else item.renumbered(by)
 
         slots = tuple(
@@ -224,7 +198,6 @@ class State:
             kind: the kind of change.
             items: the slots' items, by key; for a load, they also give the order.
         """
-        # Only a few turns are in slots that a change touches.
         slots = tuple(
             replace(slot, items=items[slot.key]) if slot.key in items else slot
             for slot in self.slots
@@ -234,43 +207,43 @@ class State:
             slots = _sorted(slots, [ranks.get(slot.key) for slot in slots])
         old = [slot for slot in self.slots if slot.key in items]
         new = [slot for slot in slots if slot.key in items]
-        before, after = live(old), live(new)
+        before, after = live(self.slots).values(), live(slots).values()
         was, now = ({turn.number for turn in each} for each in (before, after))
         went = tuple(turn for turn in before if turn.number not in now)
         came = tuple(turn for turn in after if turn.number not in was)
         steered = tuple(each for each in STEERING if _of(each, old) != _of(each, new))
         return replace(self, slots=slots), Change(kind, went, came, steered)
 
-    def without(self, kind: ChangeKind, numbers: Collection[int]) -> tuple[State, Change]:
-        """Remove live turns, as a change to undo.
+    def without(self, kind: ChangeKind, questions: Collection[int]) -> tuple[State, Change]:
+        """Remove questions with their replies, as a change to undo.
 
         Args:
             kind: the kind of change.
-            numbers: numbers of the turns.
+            questions: numbers of the first turns with the questions.
         """
         after = {
             slot.key: tuple(
                 item
                 for item in slot.items
-                if not isinstance(item, Turn) or item.number not in numbers
+                if not isinstance(item, Turn) or item.first not in questions
             )
             for slot in self.slots
-            if not {turn.number for turn in slot.turns}.isdisjoint(numbers)
+            if any(turn.first in questions for turn in slot.turns)
         }
         return self.changed(kind, after)
 
 
-def pass_by(place: Position, item: Item) -> Window | None:
-    """Move a place below an item; return the window of the item if it is a turn.
+def pass_by(place: Position, item: Item) -> None:
+    """Move a place below an item.
 
     Args:
         place: the place above the item; afterwards, the place below it.
         item: a turn or a steering item.
     """
     if isinstance(item, Turn):
-        return place.add(item)
-    item.steer(place)
-    return None
+        place.add(item)
+    else:
+        item.steer(place)
 
 
 def place_below(slots: Iterable[Slot], above: Position | None = None) -> Position:
@@ -286,17 +259,36 @@ def place_below(slots: Iterable[Slot], above: Position | None = None) -> Positio
     return place
 
 
-def live(slots: Iterable[Slot]) -> tuple[Turn, ...]:
-    """Return the live turns of slots, in order.
+def live(slots: Iterable[Slot]) -> dict[int, Turn]:
+    """Return the live turns of slots in order, by the number of the first turn with the question.
 
     Args:
         slots: the slots.
     """
-    return tuple(turn for slot in slots for turn in slot.turns)
+    turns: dict[int, Turn] = {}
+    for item in chain.from_iterable(slot.items for slot in slots):
+        if isinstance(item, Turn):
+            turns[item.first] = item
+        elif (turn := reply_of(item)) is not None and turn.first in turns:
+            turns[turn.first] = turn
+    return turns
+
+
+def reply_of(item: Item | None) -> Turn | None:
+    """Return the turn that an item is, or puts in place of another; ``None`` for any other item.
+
+    Args:
+        item: the item; ``None`` without one.
+    """
+    turn = item.turn if isinstance(item, Replacement) else item
+    return turn if isinstance(turn, Turn) else None
 
 
 def with_slot(
-    slots: tuple[Slot, ...], owner: str | None, order: Sequence[str] | None
+    slots: tuple[Slot, ...],
+    owner: str | None,
+    order: Sequence[str] | None,
+    question: int | None = None,
 ) -> tuple[tuple[Slot, ...], int]:
     """Return the slots with one for the owner's next item, and its index.
 
@@ -304,10 +296,17 @@ def with_slot(
         slots: the existing slots.
         owner: hash of the cell that asks; ``None`` for a new slot at the end.
         order: hashes of the page's cells from top to bottom, if the page reports them.
+        question: number of the first turn with the question that is asked again; without a cell the
+            slot is the one of the reply in force. ``None`` for another question.
     """
     if order is not None:
         slots = arranged(slots, order)
     index = len(slots)
+    if owner is None and question is not None:
+        for at in reversed(range(index)):
+            turns = map(reply_of, slots[at].items)
+            if any(turn is not None and turn.first == question for turn in turns):
+                return slots, at
     owners = [] if owner is None else [slot.owner for slot in slots]
     if owner is not None and owner in owners:
         return slots, owners.index(owner)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from chatmagic.conversation.slots import State
+from chatmagic.conversation.slots import State, place_below, reply_of
+from chatmagic.conversation.steering import Item, Replacement
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Window
 
@@ -69,22 +70,28 @@ class Causes:
                 have the cause of the turn that they carry.
         """
         causes: dict[str, Cause] = {}
-        of_turns: dict[int, Cause] = {}
-        for slot in self.now.slots:
-            for turn in slot.turns:
-                # Another cell may have asked for the reply in this slot.
-                owners = [each for each in (slot.owner, turn.owner) if each not in causes]
-                cause = self.cause_of(turn.number) if following or any(owners) else None
-                if cause is None and following and of_turns and turn.number in self._windows:
-                    cause = next(filter(None, map(of_turns.get, turn.carried)), None)
-                if cause is not None:
-                    of_turns[turn.number] = cause
-                    causes |= dict.fromkeys(filter(None, owners), cause)
+        by_question: dict[int, Cause] = {}
+        slots = {turn.first: slot for slot in self.now.slots for turn in slot.turns}
+        for question, (turn, _) in self._replies.items():
+            # Another cell may have asked for the reply in force.
+            owners = [each for each in (slots[question].owner, turn.owner) if each not in causes]
+            cause = self.cause_of(turn.number) if following or any(owners) else None
+            if cause is None and following and by_question:
+                carried = (self.now.asked.get(number) for number in turn.carried)
+                questions = (each.first for each in carried if each is not None)
+                cause = next(filter(None, map(by_question.get, questions)), None)
+            if cause is not None:
+                by_question[question] = cause
+                causes |= dict.fromkeys(filter(None, owners), cause)
         return causes
 
     @cached_property
+    def _replies(self) -> dict[int, tuple[Turn, Window]]:
+        return place_below(self.now.slots).replies
+
+    @cached_property
     def _windows(self) -> dict[int, tuple[Turn, Window]]:
-        return {turn.number: (turn, window) for turn, window in self.now.windows()}
+        return {turn.number: (turn, window) for turn, window in self._replies.values()}
 
     def _by_turns(self, turn: Turn, window: Window) -> Cause:
         """Return a cause from the first turn that came or went."""
@@ -98,7 +105,8 @@ class Causes:
             return Cause("because the turns above it stand in another order now")
         if gone[0] not in known:
             return Cause("because it carried a turn that is not known here")
-        return self._cause(self._where(gone[0], window), known[gone[0]])
+        went = known[gone[0]]
+        return self._cause(self._where(went, window), went)
 
     def _by_new(self, turn: Turn, came: Turn, gone: list[Turn]) -> Cause:
         """Return a cause from a newly carried turn, by the turn that it replaces.
@@ -121,20 +129,25 @@ class Causes:
         clause = "a reply of {} was continued" if is_more else "a question of {} was asked again"
         return replace(self._cause(clause, old), owner=came.owner)
 
-    def _where(self, went: int, window: Window) -> str:
+    def _where(self, went: Turn, window: Window) -> str:
         """Return the fate of a turn that was carried and would not be carried now."""
-        if went not in self._windows:
+        if went.number in {turn.number for turn in window.above}:
+            return "the turn of {} is hidden now"
+        if went.first not in self._replies:
             return "the turn of {} was taken out of the conversation"
-        line = [turn.number for turn in window.line]
-        if went not in line:
+        if self._replies[went.first][1].thread != window.thread:
             return "the turn of {} is in another thread than this one now"
-        is_below = line.index(went) > window.index
-        return f"the turn of {{}} {'stands below it' if is_below else 'is hidden'} now"
+        return "the turn of {} stands below it now"
 
     def _cause(self, clause: str, turn: Turn) -> Cause:
         """Return a cause from a clause with the name of the cell that asked a turn."""
         place = turn.asker or ("" if turn.owner is None else self._label(turn.owner))
         return Cause(f"because {clause.format(place or 'a cell')}", turn.owner)
+
+    def _in_force(self, item: Item | None) -> Item | None:
+        """Return the turn in force with the question of an item; any other item as it is."""
+        turn = reply_of(item)
+        return item if turn is None else self._replies.get(turn.first, (None,))[0]
 
     def marks(self) -> dict[str, str]:
         """Return the marks of cells, by their hashes.
@@ -143,14 +156,13 @@ class Causes:
             ``stale``, ``replaced`` or ``taken back``; for a steering item, its kind with the last.
         """
         marks: dict[str | None, str] = dict.fromkeys(self.by_cell(), "stale")
-        numbers = {turn.number for turn in self.now.turns}
-        questions = {turn.first for turn in self.now.turns}
         for slot in self.now.slots:
-            newest = slot.newest
-            if newest is None or any(item.reads == newest.reads for item in slot.items):
+            newest, turn = slot.newest, reply_of(slot.newest)
+            shown = [self._in_force(item) for item in (*slot.items, turn)]
+            if newest is None or any(item and item.reads == newest.reads for item in shown):
                 continue
-            if not isinstance(newest, Turn):
+            if isinstance(newest, Turn | Replacement):
+                marks[slot.owner] = "taken back" if shown[-1] is None else "replaced"
+            else:
                 marks[slot.owner] = f"{newest.kind} taken back"
-            elif newest.number not in numbers:
-                marks[slot.owner] = "replaced" if newest.first in questions else "taken back"
         return {owner: mark for owner, mark in marks.items() if owner is not None}

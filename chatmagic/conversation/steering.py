@@ -1,4 +1,4 @@
-"""Steering of the turns below a cell without a turn: instructions, threads, hidden turns.
+"""Steering of the turns below a cell: instructions, threads, hidden turns, other replies.
 
 The interface knows only messages of ``user`` and ``assistant`` (fact 2). So instructions are put in
 front of the first message, followed by an empty line. They are a message of the role ``system``
@@ -29,7 +29,7 @@ from chatmagic.errors import InputError
 from chatmagic.models import Message
 from chatmagic.text import counted, one_line
 
-SteeringKind = Literal["instructions", "thread", "hiding"]
+SteeringKind = Literal["instructions", "thread", "hiding", "pick"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +359,7 @@ class Hiding(Steering):
         Args:
             place: the place just below the item.
         """
-        place.hidden = place.hidden - {self.turn} if self.show else place.hidden | {self.turn}
+        place.hidings = {**place.hidings, self.turn: not self.show}
 
     @property
     def source(self) -> str:
@@ -371,6 +371,35 @@ class Hiding(Steering):
         """The effect in words."""
         does = "goes along again" if self.show else "is hidden: it does not go along"
         return f"Turn {self.number:,} {does} with the questions below."
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement(Steering):
+    """Reply in the slot of a cell that stands for the reply above to its question (rule 20).
+
+    Its record is that of its turn, which names the turns in whose place it stands by their digests.
+
+    Args:
+        turn: the turn with the reply: a new one, or an earlier one that is put back.
+    """
+
+    turn: Turn
+
+    kind = "pick"
+    source = in_words = ""
+
+    def steer(self, place: Position) -> None:
+        """Put the turn in the place of the one above with its question.
+
+        Args:
+            place: the place just below the item.
+        """
+        place.put(self.turn)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The parts of the turn that its cell shows."""
+        return self.turn.reads
 
 
 Item = Turn | Steering

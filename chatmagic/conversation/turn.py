@@ -72,6 +72,23 @@ class Carried:
         """
         return Carried(self, number, digest, self.total + 1, size=self.size + 1)
 
+    def replaced(self, old: int, number: int, digest: str) -> Carried:
+        """Return these turns with another one in the place of one of them, if it is there.
+
+        Args:
+            old: number of the turn that is replaced.
+            number: number of the other turn.
+            digest: digest of the other turn.
+        """
+        after = [*takewhile(lambda each: each.number != old, self._backwards())]
+        replaced = after[-1].parent if after else self
+        if replaced is None or replaced.parent is None:
+            return self
+        turns = replaced.parent.followed_by(number, digest)
+        for each in reversed(after):
+            turns = turns.followed_by(each.number, each.digest or "")
+        return turns
+
     @property
     def chain(self) -> str | None:
         """Chain digest of these turns; ``None`` for none."""

@@ -5,7 +5,7 @@ The rules are those of :mod:`chatmagic.conversation.conversation`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -19,11 +19,11 @@ class Window:
     """Turns that a request carries at its place.
 
     Args:
-        line: the turns of its thread in order, including hidden turns and turns below.
+        line: the turns of its thread in order, including hidden turns; some may stand below.
         index: how many of them stand above the place.
         thread: name of the thread.
         last: largest number of turns to carry, the newest; ``None`` for all.
-        hidden: numbers of the turns that are hidden there (rule 19).
+        hidings: whether the last hiding above that names a turn hides it, by number (rule 19).
         instructions: the standing instructions there, with their text (rule 15).
         instructed_by: hash of the cell that set or ended them; ``None`` for none.
         visible: the turns above that are not hidden, for a request without ``last``.
@@ -33,7 +33,7 @@ class Window:
     index: int = 0
     thread: str = MAIN
     last: int | None = None
-    hidden: frozenset[int] = frozenset()
+    hidings: Mapping[int, bool] = field(default_factory=dict)
     instructions: Value | None = None
     instructed_by: str | None = None
     visible: Carried = NOTHING
@@ -47,8 +47,8 @@ class Window:
     def turns(self) -> tuple[Turn, ...]:
         """The turns that the request carries, oldest first."""
         above = self.above
-        if self.hidden:
-            above = tuple(turn for turn in above if turn.number not in self.hidden)
+        if self.hidden_above:
+            above = tuple(turn for turn in above if not self.hides(turn))
         return above if self.last is None else above[max(0, len(above) - self.last) :]
 
     @property
@@ -60,6 +60,14 @@ class Window:
     def hidden_above(self) -> int:
         """The number of hidden turns of the thread above."""
         return self.index - self.total
+
+    def hides(self, turn: Turn) -> bool:
+        """Return whether a turn is hidden at this place.
+
+        Args:
+            turn: the turn.
+        """
+        return _is_hidden(turn, self.hidings)
 
     @property
     def carried(self) -> Carried:
@@ -111,7 +119,8 @@ class Window:
             turn: the last carried turn.
         """
         turns = (*self.turns, turn)
-        return replace(self, line=turns, index=len(turns), last=None, hidden=frozenset())
+        visible = self.carried.followed_by(turn.number, turn.recorded_digest)
+        return replace(self, line=turns, index=len(turns), last=None, visible=visible)
 
 
 @dataclass(slots=True)
@@ -120,27 +129,27 @@ class Position:
 
     Args:
         lines: the turns that a request would carry, and the hidden ones, by thread name.
-        visible: the visible turns of each thread, with the numbers of the turns that were hidden
-            then.
-        turns: the turns of all threads.
+        visible: the visible turns of each thread, with the hidings then.
+        replies: for each question above, by its first turn's number and in their order: the turn in
+            force, and the window of a request that asks it.
         thread: name of the thread of the place (rule 16).
         instructions: as in :class:`Window`.
         instructed_by: as in :class:`Window`.
-        hidden: as in :class:`Window`.
+        hidings: as in :class:`Window`.
     """
 
     lines: dict[str, list[Turn]] = field(default_factory=lambda: {MAIN: []})
-    visible: dict[str, tuple[frozenset[int], Carried]] = field(default_factory=dict)
-    turns: list[Turn] = field(default_factory=list)
+    visible: dict[str, tuple[Mapping[int, bool], Carried]] = field(default_factory=dict)
+    replies: dict[int, tuple[Turn, Window]] = field(default_factory=dict)
     thread: str = MAIN
     instructions: Value | None = None
     instructed_by: str | None = None
-    hidden: frozenset[int] = frozenset()
+    hidings: Mapping[int, bool] = field(default_factory=dict)
 
     def copy(self) -> Position:
         """Return a copy that can move below other items."""
         lines = {name: [*line] for name, line in self.lines.items()}
-        return replace(self, lines=lines, visible={**self.visible}, turns=[*self.turns])
+        return replace(self, lines=lines, visible={**self.visible}, replies={**self.replies})
 
     def window(self, thread: str | None = None, last: int | None = None) -> Window:
         """Return the window of a request at this place.
@@ -151,11 +160,11 @@ class Position:
         """
         thread = thread or self.thread
         line = self.lines.get(thread, [])
-        held = self.hidden, self.instructions, self.instructed_by
+        held = self.hidings, self.instructions, self.instructed_by
         return Window(line, len(line), thread, last, *held, self._visible(thread))
 
-    def add(self, turn: Turn) -> Window:
-        """Move below a turn; return the window of its request.
+    def add(self, turn: Turn) -> None:
+        """Move below a turn with a question of its own.
 
         Args:
             turn: the turn, with its number.
@@ -168,13 +177,47 @@ class Position:
             window = replace(window, visible=turn.carried)
         visible = window.visible
         line.append(turn)
-        self.turns.append(turn)
-        if turn.hide:
-            self.hidden |= {turn.number}
-        elif turn.number not in self.hidden:
+        self.replies[turn.first] = turn, window
+        if not window.hides(turn):
             visible = visible.followed_by(turn.number, turn.recorded_digest)
-        self.visible[thread] = self.hidden, visible
-        return window
+        self.visible[thread] = self.hidings, visible
+
+    def put(self, turn: Turn) -> None:
+        """Put a turn in the place of the turn in force with its question, if that stands above.
+
+        Args:
+            turn: the turn, with its number.
+        """
+        if turn.first not in self.replies:
+            return
+        window, old = self.asked_again(turn.first), self.replies[turn.first][0]
+        self.replies[turn.first] = turn, replace(window, last=turn.last)
+        for name, line in self.lines.items():
+            at = next((at for at in reversed(range(len(line))) if line[at] is old), None)
+            if at is None:
+                continue
+            visible = self._visible(name).replaced(old.number, turn.number, turn.recorded_digest)
+            self.visible[name] = self.hidings, visible
+            if any(_is_hidden(each, self.hidings) for each in (old, turn)):
+                del self.visible[name]
+            # The windows of the turns above keep the old list.
+            self.lines[name] = [*line[:at], turn, *line[at + 1 :]]
+
+    def asked_again(self, question: int) -> Window:
+        """Return the window of a request that repeats a question from above.
+
+        It carries the turns above the question, as they are in force here (rule 20).
+
+        Args:
+            question: number of the first turn with the question.
+        """
+        window = self.replies[question][1]
+        above = tuple(self.replies[turn.first][0] for turn in window.above)
+        if above == window.above:
+            return window
+        shown = (turn for turn in above if not window.hides(turn))
+        visible = Carried.from_turns((turn.number, turn.recorded_digest) for turn in shown)
+        return replace(window, line=above, visible=visible)
 
     def begin(self, name: str, fork: int | None) -> None:
         """Begin a thread, or continue it (rules 16 and 17).
@@ -200,9 +243,13 @@ class Position:
         return next((number for number, each in line if each.number == turn), 0)
 
     def _visible(self, thread: str) -> Carried:
-        hidden, visible = self.visible.get(thread, (None, NOTHING))
-        if hidden == self.hidden:
+        hidings, visible = self.visible.get(thread, (None, NOTHING))
+        if hidings is self.hidings:
             return visible
         line = self.lines.get(thread, ())
-        turns = (turn for turn in line if turn.number not in self.hidden)
+        turns = (turn for turn in line if not _is_hidden(turn, self.hidings))
         return Carried.from_turns((turn.number, turn.recorded_digest) for turn in turns)
+
+
+def _is_hidden(turn: Turn, hidings: Mapping[int, bool]) -> bool:
+    return hidings.get(turn.number, turn.hide)

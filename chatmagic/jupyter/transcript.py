@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from typing import Final
@@ -44,16 +44,16 @@ _PLACES: Final = {"cell": "a cell", "panel": "the panel", "python": "Python"}
 def marks(
     conversation: Conversation,
     notebooks: Mapping[str, str] | None = None,
-    hidden: Collection[int] | None = None,
+    here: Window | None = None,
 ) -> Callable[[Turn], str]:
     """Return a function that gives the notes on a turn, in words.
 
     Args:
         conversation: the conversation.
         notebooks: the notebook of a cell, in words, by the cell's hash.
-        hidden: numbers of the hidden turns; ``None`` takes those below all turns.
+        here: the window at whose place turns are hidden; ``None`` takes the place below all turns.
     """
-    hidden = conversation.hidden if hidden is None else hidden
+    here = conversation.window() if here is None else here
     causes, replies = conversation.causes(), conversation.replies
 
     def notes_on(turn: Turn) -> str:
@@ -64,7 +64,7 @@ def marks(
         if len(mine) > 1:
             notes.append(reply_name(turn, mine))
         cause = causes.cause_of(turn.number)
-        notes += output.turn_notes(turn, cause, is_hidden=turn.number in hidden)
+        notes += output.turn_notes(turn, cause, is_hidden=here.hides(turn))
         if turn.reply.took is not None:
             notes.append(f"took about {turn.reply.took:,}")
         return "; ".join(notes)
@@ -90,8 +90,7 @@ def listing(
     """
     count = len(conversation)
     first, last = listed or (max(1, count - MOST_LISTED + 1), count)
-    hidden = None if here is None else here.hidden
-    rows = _rows(conversation, notebooks, range(first, last + 1), hidden=hidden)
+    rows = _rows(conversation, notebooks, range(first, last + 1), here)
     carried = "" if here is None else _carried(here, count)
     end = f"{_summary(conversation, order)}{carried}{_more(first, last, count)}"
     return tabulated(_TURNS, rows, "Turns", end)
@@ -143,10 +142,10 @@ def _rows(
     conversation: Conversation,
     notebooks: Mapping[str, str] | None,
     numbers: Iterable[int],
-    hidden: Collection[int] | None = None,
+    here: Window | None = None,
 ) -> list[tuple[str, ...]]:
     """Return number, prompt, reply and notes of turns by their numbers."""
-    rows, notes, turns = [], marks(conversation, notebooks, hidden), conversation.turns
+    rows, notes, turns = [], marks(conversation, notebooks, here), conversation.turns
     for number in numbers:
         turn = turns[number - 1]
         texts = (one_line(text, EXCERPT) for text in (turn.as_typed, turn.reply.text))

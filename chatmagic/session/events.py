@@ -99,10 +99,10 @@ class Ask(RequestFacts):
             order: hashes of the page's cells from top to bottom, if the page reports them.
             last: largest number of turns to carry, the newest; ``None`` for all.
         """
-        if self.again is not None:
-            return conversation.window_of(self.again, last=last)
+        # The panel is no cell: its reply stands where the one before it does.
+        owner = None if self.entry == "panel" and self.again is not None else self.owner
         return conversation.window(
-            self.owner, self.execution, last=last, order=order, thread=self.thread
+            owner, self.execution, last=last, order=order, thread=self.thread, again=self.again
         )
 
     def as_sent(self, window: Window) -> tuple[Ask, Window]:

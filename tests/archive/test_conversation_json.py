@@ -147,7 +147,7 @@ def test_a_loaded_turn_is_stale_where_other_words_stand_above_it(given: list[Ite
     for index, (turn, window) in enumerate(talk.windows):
         now = window.instructions
         assert turn.record is not None
-        above = [other.digest for other in window.above if other.number not in window.hidden]
+        above = [other.digest for other in window.above if not window.hides(other)]
         above = above if turn.last is None else above[max(0, len(above) - turn.last) :]
         is_same = list(turn.record.carried) == above and turn.instructions == (now and now.bare)
         stale += [] if is_same else [index]

@@ -6,7 +6,7 @@ from typing import Any
 
 from pages import cell, output
 from saved_notebooks import page, read, record
-from talks import instructions_of, prompts
+from talks import instructions_of
 
 from chatmagic.archive import notebook, restore
 from chatmagic.conversation.conversation import Conversation
@@ -221,14 +221,13 @@ def test_a_hidden_turn_is_hidden_again() -> None:
     hidden = Hiding(1, Turn(prompt="p", reply=Reply("x")).recorded_digest, owner=owner_of("h"))
     told = [output({"text/plain": "…"}, {"chatmagic": hidden.to_json()})]
     talk = restored(page("p", "x", id="a"), cell("%chat_hide 1", told, id="h"))
-    assert talk.hidden == frozenset([1])
+    assert talk.window().hides(talk.turns[0])
 
 
 def test_of_equal_replies_the_one_is_put_back_that_took_as_much() -> None:
-    """So what carried the other one is stale, and what carried it is not."""
+    """It is the turn that is in force below."""
     yes = Turn(prompt="p", reply=Reply("yes")).recorded_digest
     one, again = page("p", "yes", id="a", took=1), page("p", "yes", id="r", in_place_of=(yes,))
-    below = page("q", "x", id="b", carried=(yes,))
-    for took, stale in ((1, ["q"]), (None, [])):
+    for took, number in ((1, 1), (None, 2)):
         pick = page("p", "yes", id="k", took=took, in_place_of=(yes,), picked=True)
-        assert prompts(restored(one, again, below, pick).stale_turns()) == stale
+        assert [turn.number for turn in restored(one, again, pick)] == [number]

@@ -40,7 +40,7 @@ def steps() -> list[Callable[[Conversation], object]]:
     return [
         lambda talk: talk.add(new, order=["b", "a", "n", "c"]),
         lambda talk: talk.add(replace(new, again=1)),
-        lambda talk: talk.pick(2),
+        lambda talk: talk.pick(2, "r"),
         lambda talk: talk.hand_over(2, "new"),
         Conversation.undo,
         Conversation.redo,
@@ -75,7 +75,13 @@ def test_a_change_is_one_assignment_of_one_value(
     assert [name for name in put if name != "_passed"] == ["_now"]
 
 
-Steers = ThreadStart | Hiding | Instructions
+class Mark(NamedTuple):
+    """A reply of the model that stands for the one above to its question."""
+
+    turn: int
+
+
+Steers = ThreadStart | Hiding | Instructions | Mark
 Held = list[tuple[int | Steers, str]]
 
 
@@ -103,12 +109,25 @@ class Machine(RuleBasedStateMachine):
         self.named: dict[int, str | None] = {}
         self.hides: dict[int, bool] = {}
         self.told: dict[int, str | None] = {}
+        self.first: dict[int, int] = {}
         self.executions = 0
         self.ever: set[int] = set()
 
-    def held(self) -> list[int | Steers]:
-        """Give what is live, from top to bottom."""
+    def items(self) -> list[int | Steers]:
+        """Give what stands in the rows, from top to bottom."""
         return [item for row in self.rows for item, _ in row.turns]
+
+    def held(self, items: Sequence[int | Steers] | None = None) -> list[int | Steers]:
+        """Give what is live below items, all by default, each turn in its question's place."""
+        held: list[int | Steers] = []
+        for item in self.items() if items is None else items:
+            if isinstance(item, Mark):
+                for place, each in enumerate(held):
+                    if isinstance(each, int) and self.first[each] == self.first[item.turn]:
+                        held[place] = item.turn
+            else:
+                held.append(item)
+        return held
 
     def live(self) -> list[int]:
         """Give the numbers of the model's live turns."""
@@ -127,12 +146,20 @@ class Machine(RuleBasedStateMachine):
 
     def before(self) -> dict[int, list[int]]:
         """Give for each live turn those above it that it would carry: walk up each time."""
-        held = self.held()
-        return {
-            item: self.shown(held[:place], self.named[item])
-            for place, item in enumerate(held)
-            if isinstance(item, int)
-        }
+        items, asked = self.items(), dict[int, int]()
+        for place, item in enumerate(items):
+            number = item.turn if isinstance(item, Mark) else item
+            if isinstance(number, int) and (item == number or self.first[number] in asked):
+                asked[self.first[number]] = place
+        before: dict[int, list[int]] = {}
+        for question, place in asked.items():
+            item = items[place]
+            number = item.turn if isinstance(item, Mark) else question
+            above = self.held(items[:place])
+            firsts = [self.first.get(each) if isinstance(each, int) else 0 for each in above]
+            above = above[: firsts.index(question)] if question in firsts else above
+            before[number] = self.shown(above, self.named[number])
+        return before
 
     def shown(self, held: Sequence[int | Steers], thread: str | None) -> list[int]:
         """Give the turns above a place that are not hidden there: the last word on each counts."""
@@ -140,9 +167,7 @@ class Machine(RuleBasedStateMachine):
         for item in held:
             if isinstance(item, Hiding):
                 words[item.turn] = not item.show
-            elif isinstance(item, int):
-                words[item] = self.hides[item] or words.get(item, False)
-        return [number for number in self.line(held, thread) if not words[number]]
+        return [each for each in self.line(held, thread) if not words.get(each, self.hides[each])]
 
     def line(self, held: Sequence[int | Steers], thread: str | None) -> list[int]:
         """Give the turns above a place in a thread; ``None`` is the thread of the place."""
@@ -225,6 +250,7 @@ class Machine(RuleBasedStateMachine):
         given: dict[str, Any] = {"last": last, "order": order, "thread": thread, "hide": hide}
         turn = ask(self.talk, "p", owner, execution, **given)
         self.named[turn.number], self.hides[turn.number] = thread, hide
+        self.first[turn.number] = turn.number
         self.put(owner, turn.number, execution, order)
         self.told[turn.number] = self.instructed()[self.live().index(turn.number)]
         assert self.talk.replies[turn.number] == (turn,)
@@ -249,29 +275,43 @@ class Machine(RuleBasedStateMachine):
     ) -> None:
         """Ask a turn again, continue it, or put one of its replies back."""
         number = data.draw(st.sampled_from(self.live()))
+        question = self.first[number]
         replies = self.talk.replies[number]
         assert number in {turn.number for turn in replies}
         self.executions += 1
         if how == "pick":
             new = data.draw(st.sampled_from(replies))
-            self.talk.pick(new.number, cell=owner, order=order)
+            self.talk.pick(new.number, owner, str(self.executions), order=order)
         else:
             asks, execution = again if how == "retry" else go_on, str(self.executions)
-            new = asks(self.talk, owner, execution, number=number, order=order)
+            try:
+                new = asks(self.talk, owner, execution, number=number, order=order)
+            except InputError:  # its question stands below
+                return
             assert new.number not in self.ever
             self.ever.add(new.number)
             self.named[new.number], self.hides[new.number] = new.thread, new.hide
             self.asked[new.number] = (tuple(new.carried), new.last)
-            now = self.instructed()[self.live().index(number)]
-            self.told[new.number] = now if how == "retry" else self.told[number]
+            self.first[new.number] = question
             assert self.talk.replies[new.number][-1] == new
         kept = {turn.number for turn in replies} | {new.number}
         assert {turn.number for turn in self.talk.replies[new.number]} == kept
-        self.change()
         if owner is not None:
-            self.row(owner, order)
-        for row in self.rows:
-            row.turns[:] = [(new.number if it == number else it, by) for it, by in row.turns]
+            self.put(owner, Mark(new.number), str(self.executions), order)
+        else:
+            self.change()
+            self.sort(order or ())
+            row = [row for row in self.rows if question in self.questions(row)][-1]
+            row.turns.append((Mark(new.number), row.turns[-1][1]))
+        if how != "pick":
+            asked = [self.first[each] for each in self.live()]
+            now = self.instructed()[asked.index(question)]
+            self.told[new.number] = now if how == "retry" else self.told[number]
+
+    def questions(self, row: Row) -> list[int | None]:
+        """Give the questions of a row's turns, also of those that stand for others."""
+        turns = (item.turn if isinstance(item, Mark) else item for item, _ in row.turns)
+        return [self.first.get(turn) for turn in turns if isinstance(turn, int)]
 
     def put(
         self,
@@ -325,7 +365,7 @@ class Machine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(["main", "x"]))
     def delete(self, name: str) -> None:
         """Take a thread's own turns out."""
-        gone, place = [], "main"
+        gone, place = list[int](), "main"
         for item in self.held():
             if isinstance(item, ThreadStart):
                 place = item.name
@@ -333,8 +373,9 @@ class Machine(RuleBasedStateMachine):
                 gone.append(item)
         self.change()
         assert [turn.number for turn in self.talk.delete(name).went] == gone
+        firsts = {self.first[number] for number in gone}
         for row in self.rows:
-            row.turns[:] = [held for held in row.turns if held[0] not in gone]
+            row.turns[:] = [each for each in row.turns if each[0] not in firsts]
 
     @rule()
     def undo(self) -> None:
@@ -390,10 +431,10 @@ class Machine(RuleBasedStateMachine):
                 stale.append(number)
         assert [turn.number for turn in self.talk.stale_turns()] == stale
         replies = self.talk.replies
-        assert sorted(replies) == sorted(live)
-        numbers = [turn.number for each in replies.values() for turn in each]
-        assert len(numbers) == len({*numbers})
-        assert all(number in {turn.number for turn in replies[number]} for number in live)
+        assert {*replies} == self.ever
+        for number, turns in replies.items():
+            alike = [each for each in self.ever if self.first[each] == self.first[number]]
+            assert [turn.number for turn in turns] == sorted(alike)
         assert {*self.talk.known_turns} == self.ever
         held = self.held()
         for name, turns in self.talk.threads.items():
@@ -501,9 +542,9 @@ def run_retry(
     old = above[-1]
     if command[0] == "pick":
         replies = talk.replies[old.number]
-        talk.pick(replies[command[1] % len(replies)].number, cell=place[0], order=order)
+        talk.pick(replies[command[1] % len(replies)].number, *place, order=order)
         return []
-    carried = talk.window_of(old.number, last=old.last).turns
+    carried = talk.window(*place, last=old.last, order=order, again=old.number).turns
     if command == GO_ON:
         asked = go_on(talk, *place, order=order)
     else:
@@ -626,11 +667,12 @@ def test_a_cell_takes_a_turn_over() -> None:
     talk = Conversation()
     ask(talk, "a", "a", "1")
     panel = ask(talk, "p", "panel", "1", entry="panel")
+    new = again(talk, number=panel.number)
     ask(talk, "b", "b", "1")
-    talk.hand_over(panel.number, "new")
+    talk.hand_over(new.number, "new")
     talk.hand_over(99, "nobody")
     owners = [(turn.owner, turn.entry, turn.number) for turn in talk]
-    assert owners == [("a", "cell", 1), ("new", "cell", 2), ("b", "cell", 3)]
+    assert owners == [("a", "cell", 1), ("new", "cell", 3), ("b", "cell", 4)]
     assert talk.window("b", "2").from_panel == 0
     assert talk.stale_turns() == ()
     assert carries(talk, "new") == ["a"]
@@ -792,35 +834,59 @@ def texts(talk: Conversation, place: int = 0) -> list[str]:
 
 
 def test_another_cell_asks_a_turn_again_in_its_place() -> None:
-    """Rule 20: with what stands above the turn; those below it are stale, until it is undone."""
+    """Rule 20: with what stands above the turn; what stands between the two is not stale."""
     talk = abc()
     first = talk.turns[1]
     new = again(talk, "r", "1", number=first.number)
     assert [turn.number for turn in talk] == [1, new.number, 3]
-    assert prompts(talk.stale_turns()) == ["c"]
     assert (new.owner, tuple(new.carried)) == ("r", (1,))
     assert carries(talk, "r") == ["a", "b", "c"]
-    assert talk.marks() == {"b": "replaced", "c": "stale"}
+    assert talk.marks() == {"b": "replaced"}
     assert talk.in_force("b") == new
-    ask(talk, "d", "d", "1")
+    assert ask(talk, "d", "d", "1").carried == (1, new.number, 3)
+    assert ask(talk, "c", "c", "2").carried == (1, first.number)
     assert again(talk, "r", "2").prompt == "c"
-    for kind in ("retry", "ask", "retry"):
+    assert talk.marks() == {"c": "replaced", "d": "stale"}
+    for kind in ("retry", "re-run", "ask", "retry"):
         change = talk.undo()
         assert change is not None
         assert change.kind == kind
     assert (talk.turns[1], talk.stale_turns(), talk.marks()) == (
         first,
         (),
-        {"r": "replaced", "d": "taken back"},
+        {"r": "taken back", "d": "taken back"},
     )
 
 
-def test_a_cell_that_asks_again_is_no_place_of_the_turn() -> None:
-    """Run again, the turn's own cell replaces it; gone, the asking one leaves it."""
+def test_a_question_is_asked_again_with_the_replies_in_force_above_it() -> None:
+    """Rule 20: those above the cell, in every thread. A file keeps those in force alone."""
     talk = abc()
-    again(talk, "r", "1")
-    assert set_aside(talk, "r") is None
-    assert texts(talk, 2)[-1].endswith("'")
+    talk.add(ThreadStart("x", owner="x"))
+    hidden = ask(talk, "d", "d", "1", hide=True)
+    one, two = again(talk, "r", "1", number=1), again(talk, "s", "1", number=2)
+    assert two.carried == (one.number,)
+    again(talk, "t", "1", number=hidden.number)
+    assert carries(talk, thread="x") == []
+    other = Conversation()
+    ask(other, "z")
+    for loaded, stale in ((talk, []), (saved(talk), ["c"])):
+        other.load(loaded)
+        assert [turn.reply for turn in other] == [turn.reply for turn in talk]
+        assert prompts(other.stale_turns()) == stale
+
+
+def test_a_cell_that_asks_again_is_the_place_of_its_reply() -> None:
+    """Gone, it leaves the earlier one; run again, the turn's own cell replaces both."""
+    talk = abc()
+    first, new = talk.turns[2], again(talk, "r", "1")
+    change = set_aside(talk, "r")
+    assert change is not None
+    assert (change.went, change.came) == ((new,), (first,))
+    talk.follow(layout("abcr"))
+    assert talk.turns[2] == new
+    talk.follow(layout("abrc"))  # above its question
+    assert (talk.turns[2], talk.marks()) == (first, {"r": "replaced"})
+    talk.follow(layout("abcr"))
     ask(talk, "c", "c", "2")
     assert talk.marks() == {"r": "taken back"}
     assert again(talk, "r", "2").carried == (1, 2)
@@ -839,9 +905,8 @@ def test_replies_are_those_since_the_own_cell_asked() -> None:
         talk.undo()
         ask(talk, "q", "b", run)
         assert talk.replies[own.number] == (own, new)
-        assert talk.pick(new.number, cell="p").came == (new,)
+        assert talk.pick(new.number, "p", run).came == (new,)
         assert reply_name(new, talk.replies[new.number]) == "reply 2 of 2"
-        assert len(talk.replies) == 3
     assert talk.turns[0] == new
 
 
@@ -851,8 +916,8 @@ def test_a_turn_that_is_not_live_is_not_asked_again() -> None:
     gone = talk.turns[2]
     talk.undo()
     with pytest.raises(InputError, match="not in the conversation any more"):
-        talk.window_of(gone.number)
-    change = talk.add(replace(gone, reply=Reply("late"), again=gone.number))
+        talk.window("r", again=gone.number)
+    change = talk.add(replace(gone, reply=Reply("late"), again=gone.number, owner=None))
     assert (change.kind, change.came, talk.undo_depth) == ("retry", (), 3)
     assert talk.known_turns[4].reply.text == "late"
 
@@ -862,7 +927,7 @@ def test_an_earlier_reply_is_put_back_as_it_was() -> None:
     talk = abc()
     first = talk.turns[1]
     new = again(talk, "r", "1", number=first.number)
-    change = talk.pick(first.number, cell="p")
+    change = talk.pick(first.number, "p")
     assert (change.kind, change.came, change.went) == ("pick", (first,), (new,))
     assert talk.stale_turns() == ()
     assert talk.marks() == {"r": "replaced"}

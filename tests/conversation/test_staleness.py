@@ -26,9 +26,9 @@ def told(talk: Conversation) -> dict[str, str]:
 
 def put_back(talk: Conversation) -> None:
     """Ask a question again, and put its first reply back."""
-    new = again(talk, "r", "1", number=1)
+    new = again(talk, "r", "1", number=1, order="arbc")
     ask(talk, "c", "c", "2c")
-    talk.pick(talk.replies[new.number][0].number, cell="p")
+    talk.pick(talk.replies[new.number][0].number, "p", order="arpbc")
 
 
 TERSE = Instructions.of_text("Be terse.", owner="i")
@@ -41,8 +41,10 @@ CHANGES: dict[str, Callable[[Conversation], object]] = {
     "swapped": lambda talk: talk.follow(layout("bac")),
     "divided": lambda talk: talk.add(ThreadStart("other", owner="t"), order="atbc"),
     "instructed": lambda talk: talk.add(TERSE, order="abic"),
-    "asked again": lambda talk: again(talk, "r", "1", number=1),
-    "continued": lambda talk: go_on(talk, "r", "1", number=1),
+    "asked again": lambda talk: again(talk, "r", "1", number=1, order="arbc"),
+    "asked again below": lambda talk: again(talk, "r", "1", number=1),
+    "asked again without a cell": lambda talk: again(talk, number=1),
+    "continued": lambda talk: go_on(talk, "r", "1", number=1, order="arbc"),
     "put back": put_back,
     "hidden": lambda talk: talk.add(Hiding(1, turn=1, owner="h"), order="abhc"),
 }
@@ -61,6 +63,8 @@ CHANGES: dict[str, Callable[[Conversation], object]] = {
         ("swapped", "c", "because the turns above it stand in another order now"),
         ("divided", "b", "because the turn of cell [a] is in another thread than this one now"),
         ("asked again", "c", "because a question of cell [a] was asked again"),
+        ("asked again below", "c", None),
+        ("asked again without a cell", "c", "because a question of cell [a] was asked again"),
         ("continued", "c", "because a reply of cell [a] was continued"),
         ("put back", "c", "because cell [a] has another reply now"),
         ("hidden", "c", "because the turn of cell [a] is hidden now"),

@@ -232,7 +232,7 @@ def test_it_stands_where_its_cell_stands() -> None:
     assert carries(talk) == ["a", "b", "c", "d"]
     talk.follow(layout("abchd"))
     assert carries(talk) == ["b", "c", "d"]
-    assert (talk.window().hidden_above, talk.hidden) == (1, frozenset([1]))
+    assert (talk.window().hidden_above, talk.window().hides(talk.turns[0])) == (1, True)
     assert [place for place, _ in talk.window(last=2).places] == [3, 4]
     other = Conversation()
     ask(other, "x")

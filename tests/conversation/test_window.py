@@ -123,4 +123,5 @@ def test_equal_ones_that_were_made_apart_are_compared_once() -> None:
     for number in range(1, 5):
         carried = carrying(*range(1, number))
         turn = Turn("q", reply=Reply("r"), number=number, carried=carried)
-        assert place.add(turn).visible is carried
+        place.add(turn)
+        assert place.replies[number][1].visible is carried

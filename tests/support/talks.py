@@ -58,7 +58,7 @@ def again(
     """Ask the question of a turn again, by default of the last one above; its reply has a mark."""
     place = talk.window(owner, execution, order=order)
     old = place.turns[-1] if number is None else talk.known_turns[number]
-    context = talk.window_of(old.number, last=old.last)
+    context = talk.window(owner, execution, last=old.last, order=order, again=old.number)
     turn = replace(
         old,
         reply=Reply(says or f"{old.reply.text}'"),
@@ -68,7 +68,8 @@ def again(
         instructions=context.instructions and context.instructions.bare,
         again=old.number,
     )
-    return talk.add(turn, order=order).came[-1]
+    talk.add(turn, order=order)
+    return talk.known_turns[talk.added]
 
 
 def go_on(
@@ -82,11 +83,12 @@ def go_on(
     """Continue the reply of a turn, by default of the last one above; a mark comes."""
     place = talk.window(owner, execution, order=order)
     old = place.turns[-1] if number is None else talk.known_turns[number]
-    carried = talk.window_of(old.number, last=old.last).carried
-    part = replace(old, reply=Reply("+"), owner=owner, execution=execution, carried=carried)
+    window = talk.window(owner, execution, last=old.last, order=order, again=old.number)
+    part = replace(old, reply=Reply("+"), owner=owner, execution=execution, carried=window.carried)
     record = replace(part.to_record(digest("request")), continues=old.recorded_digest)
     turn = continuation.joined(old, replace(part, record=record, again=old.number))
-    return talk.add(turn, order=order).came[-1]
+    talk.add(turn, order=order)
+    return talk.known_turns[talk.added]
 
 
 def carrying(*numbers: int) -> Carried:

@@ -80,8 +80,7 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
             raise InputError("Nothing was sent.")
     reply = None
     for each in asks:
-        live = next(live for live in kernel.session.conversation if live.first == turn.first)
-        reply = send(kernel, replace(each, again=live.number), execution)
+        reply = send(kernel, each, execution)
     return reply
 
 
@@ -94,13 +93,12 @@ def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
     """
     settle(kernel, running(kernel.shell))
     number, turn = _turn_above(kernel, given)
-    part = _part(kernel, turn)
-    if not continuation.is_incomplete(part.reply):
+    if not continuation.is_incomplete(turn.reply):
         raise CONTINUE.refusal(
             f"The reply of turn {number:,} is complete: there is nothing to continue.",
             "Ask a new question; or %chat_retry asks this one again.",
         )
-    return send(kernel, *_asked_of(kernel, turn, part=part))
+    return send(kernel, *_asked_of(kernel, turn, part=turn))
 
 
 def _turn_above(kernel: Kernel, given: Arguments) -> tuple[int, Turn]:
@@ -136,13 +134,13 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
     places = {str(place): each for place, each in enumerate(replies, 1)}
     if word not in places:
         raise RETRY.refusal(f"--pick takes the number of a reply, from 1 to {len(replies):,}.")
-    picked, cell, order = places[word], execution.cell, kernel.order(execution.cell)
+    picked, place, order = places[word], kernel.cell(), kernel.order(execution.cell)
     kernel.session.change(
-        lambda conversation: conversation.pick(picked.number, cell=cell, order=order)
+        lambda conversation: conversation.pick(picked.number, *place, order=order)
     )
     digests = dict.fromkeys(each.recorded_digest for each in replies)
     if picked.record is not None:
-        above = kernel.session.conversation.window_of(picked.number)
+        above = kernel.session.conversation.window(*place, order=order, again=picked.number)
         record = picked.record if kernel.settings.keep_values else picked.record.bare
         record = replace(
             record,
@@ -265,24 +263,6 @@ def _outcome(answer: Message, names: str) -> str:
     if answer["outcome"] == "started":
         return f"Running {cells} again, in order."
     return f"This page started {cells}. Run the others by hand, of: {names}."
-
-
-def _part(kernel: Kernel, turn: Turn) -> Turn:
-    """Return the turn whose reply to continue; a cell that runs again continues the same reply."""
-    execution = running(kernel.shell)
-    # In a loop, each reply continues the one before it.
-    if execution.cell is None or kernel.shown == (execution.id, turn.reply):
-        return turn
-    replies = kernel.session.conversation.replies.get(turn.number, ())
-    known = {each.recorded_digest: each for each in replies}
-    part: Turn | None = turn
-    for _ in replies:
-        if part is None or part.record is None or part.record.continues is None:
-            break
-        owner, part = part.owner, known.get(part.record.continues)
-        if owner == execution.cell and part is not None:
-            return part
-    return turn
 
 
 RETRY: Final = Command(

@@ -621,8 +621,8 @@ class Panels:
         """Put another reply to a turn's question in force, if both are still there."""
 
         def pick(conversation: Conversation) -> Change | None:
-            others = [turn.number for turn in conversation.replies.get(number, ())]
-            return conversation.pick(reply) if reply in others and reply != number else None
+            others = {turn.number for turn in conversation.replies.get(number, ())} - {number}
+            return conversation.pick(reply) if self._turn(number) and reply in others else None
 
         self.session.change(pick)
 

@@ -54,7 +54,7 @@ class LogEntries:
     def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
         """Note which turns are live now."""
         still = copy(conversation)
-        self._turns, self._hidden = still.turns, still.hidden
+        self._turns, self._end = still.turns, still.window()
         self._causes = still.causes()
         self._replies = still.replies
         self._asides = asides
@@ -94,7 +94,7 @@ class LogEntries:
 
     def _facts(self, turn: Turn) -> Message:
         """Return the special facts of a turn, and its replies if it has several."""
-        cause, is_hidden = self._causes.cause_of(turn.number), turn.number in self._hidden
+        cause, is_hidden = self._causes.cause_of(turn.number), self._end.hides(turn)
         replies = self._replies[turn.number]
         return {
             "notes": output.turn_notes(turn, cause, is_hidden=is_hidden),
