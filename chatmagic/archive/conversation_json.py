@@ -52,11 +52,12 @@ def dumps(conversation: Conversation, *, keep_values: bool = False) -> str:
     return json.dumps(whole, indent=1) + "\n"
 
 
-def loads(content: bytes) -> Conversation:
+def loads(content: bytes, after: int = 0) -> Conversation:
     """Return the conversation in the JSON of :func:`dumps`.
 
     Args:
         content: bytes of an untrusted file.
+        after: as for :class:`Conversation`.
 
     Raises:
         NewerVersionError: a later release wrote it.
@@ -75,7 +76,7 @@ def loads(content: bytes) -> Conversation:
     listed = value.get("turns")
     if not isinstance(listed, list):
         raise ValueError("its list of turns is damaged")
-    return Conversation.from_items(_placed([_item(item) for item in listed]))
+    return Conversation.from_items(_placed([_item(item, after) for item in listed], after))
 
 
 def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Record]:
@@ -138,10 +139,10 @@ def _closed(text: str) -> str:
     return text if opened is None else f"{text}\n{opened[1]}"
 
 
-def _placed(items: Sequence[Item]) -> Iterator[Item]:
+def _placed(items: Sequence[Item], number: int) -> Iterator[Item]:
     """Yield the items, each turn with its number and with the turns that it carried."""
-    carried = CarriedTurns(item for item in items if isinstance(item, Turn))
-    place, number = Position(), 0
+    carried = CarriedTurns((item for item in items if isinstance(item, Turn)), number)
+    place = Position()
     for item in items:
         placed = item
         if isinstance(item, Turn):
@@ -151,7 +152,7 @@ def _placed(items: Sequence[Item]) -> Iterator[Item]:
         yield placed
 
 
-def _item(value: object) -> Item:
+def _item(value: object, after: int) -> Item:
     """Return the turn, or the steering item, in a value of :func:`dumps`."""
     if not isinstance(value, Mapping):
         raise ValueError("a turn in it is damaged")
@@ -163,7 +164,8 @@ def _item(value: object) -> Item:
     if kind is not None:
         item = STEERING[kind].from_json({**value, "version": VERSION, "kind": kind})
         if isinstance(item, Hiding):
-            item = replace(item, turn=whole_number(value.get("turn")) or 0)
+            turn = whole_number(value.get("turn"))
+            item = replace(item, turn=turn + after if turn else 0)
         return replace(item, owner=owner, execution=owner)
     record = Record.from_json(value.get("record"))
     # One cell asked all its items in one execution.

@@ -31,12 +31,13 @@ class CarriedTurns:
     Args:
         turns: those that are added, in their order, each with its record; they are numbered in
             this order.
+        after: as for :class:`Conversation`.
     """
 
-    def __init__(self, turns: Iterable[Turn]) -> None:
+    def __init__(self, turns: Iterable[Turn], after: int) -> None:
         """Know the digests of all, and of no list yet."""
         digests = [turn.recorded_digest for turn in turns]
-        self._numbers = {digest: at for at, digest in reversed([*enumerate(digests, 1)])}
+        self._numbers = {digest: at for at, digest in reversed([*enumerate(digests, after + 1)])}
         self._known: dict[str | None, Carried] = {None: NOTHING}
 
     def carrying(self, turn: Turn, above: Carried, number: int = 0) -> Turn:
@@ -119,7 +120,9 @@ class Restored:
     problems: tuple[str, ...]
 
 
-def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) -> Restored:
+def restore(
+    notebook: Notebook, *, by_id: bool = True, changed: bool = False, after: int = 0
+) -> Restored:
     """Rebuild a notebook's conversation.
 
     Args:
@@ -127,10 +130,11 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
         by_id: whether the front end knows a cell by its identity on disk, as JupyterLab
             does; otherwise a turn's owner is the one that its record names.
         changed: whether to take changed outputs as they stand; otherwise they are left out.
+        after: as for :class:`Conversation`.
     """
     owners = _owners(notebook, by_id=by_id)
     turns, problems = _turns(notebook, owners, changed=changed)
-    replay = Replay(turns.values())
+    replay = Replay(turns.values(), after)
     for saved in notebook.outputs:
         if saved.fault and not changed:
             continue
@@ -144,7 +148,7 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
             replay.steer(replace(item, owner=owner, execution=execution))
         else:
             getattr(replay.conversation, saved.kind)()  # undo, redo or reset
-    numbers = {saved: number for number, saved in enumerate(turns, 1)}
+    numbers = {saved: number for number, saved in enumerate(turns, after + 1)}
     cells = {number: saved.cell for saved, number in numbers.items()}
     problems += [
         f"cell {cells[number]}: the part of the reply that it continues is in no output here, so "
@@ -184,17 +188,18 @@ class Replay:
 
     Args:
         turns: those that will be added, in their order, each with its record.
+        after: as for :class:`Conversation`.
     """
 
-    def __init__(self, turns: Iterable[Turn]) -> None:
+    def __init__(self, turns: Iterable[Turn], after: int) -> None:
         """Start without any turn."""
-        self.conversation = Conversation()
+        self.conversation = Conversation(after)
         self.asked: dict[int, tuple[Turn, Window]] = {}
         """Each turn, by its number, with the carried turns of a request in its place when it was
         added."""
         self.lost: list[int] = []
         """Numbers of the turns that were left out because their first part is missing."""
-        self._carried = CarriedTurns(turns)
+        self._carried = CarriedTurns(turns, after)
 
     def add(self, turn: Turn) -> None:
         """Add a turn, with the numbers of those that it carried; 0 is one that is not known.

@@ -114,11 +114,16 @@ def _in_notebook(_cell: str) -> str:
 
 
 class Conversation:
-    """An ordered list of turns, by the rules at the top of this module."""
+    """An ordered list of turns, by the rules at the top of this module.
 
-    def __init__(self) -> None:
+    Args:
+        after: the number before that of its first turn; :meth:`load` takes a conversation whose
+            turns have numbers of their own.
+    """
+
+    def __init__(self, after: int = 0) -> None:
         """Start without any turn."""
-        self._now = State()
+        self._now = State(next_number=after + 1)
         self.cells: Mapping[str, str] = {}
         """For each cell that has run, the digest of the text that would be sent along of it now."""
         self.label: Callable[[str], str] = _in_notebook
@@ -131,7 +136,7 @@ class Conversation:
         """Return a conversation of these items, without changes to undo.
 
         Args:
-            items: in their order, each turn with its number: 1, 2, …; no cell shows any of them.
+            items: in their order, each turn with its number; no cell shows any of them.
         """
         held: dict[str | int, list[Item]] = {}
         for item in items:
@@ -202,7 +207,7 @@ class Conversation:
 
     @property
     def added(self) -> int:
-        """The number of turns that were ever added."""
+        """The number of the turn that was added last; 0 for none."""
         return self._now.next_number - 1
 
     @property
@@ -395,7 +400,8 @@ class Conversation:
         """Replace the live items by those of another conversation (rule 11).
 
         Args:
-            other: the other conversation, which is not changed.
+            other: the other conversation, which is not changed. Its turns have numbers after
+                :attr:`added`.
         """
         self._now, change = _loaded(self._now, other._now)
         return change
@@ -483,7 +489,8 @@ def _loaded(now: State, other: State) -> tuple[State, Change]:
     """Replace the live items by those of another conversation (rule 11)."""
     if now == State() and other.done:
         return other, Change("load", (), tuple(live(other.slots).values()))
-    other = other.renumbered(now.next_number - 1)
+    if not now.asked.keys().isdisjoint(other.asked):
+        raise ValueError("turns of both conversations have the same number")
     keys = {slot.owner: slot.key for slot in now.slots if slot.owner is not None}
     held = {slot.key: slot for slot in now.slots}
     after: dict[int, tuple[Item, ...]] = {}
@@ -496,7 +503,7 @@ def _loaded(now: State, other: State) -> tuple[State, Change]:
     now = replace(
         now,
         slots=tuple(held.values()),
-        next_number=other.next_number,
+        next_number=max(now.next_number, other.next_number),
         asked={**now.asked, **other.asked},
     )
     return now.changed("load", after)

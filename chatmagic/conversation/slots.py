@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Literal
 
 from chatmagic.conversation.steering import STEERING, Item, Replacement, SteeringKind
-from chatmagic.conversation.turn import Carried, Turn
+from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Position
 
 ChangeKind = Literal[
@@ -144,36 +144,6 @@ class State:
         now = replace(self, slots=(*slots[:index], slot, *slots[index + 1 :]))
         kind = "re-run" if kind == "ask" and items != slot.items else kind
         return now.changed(kind, {slot.key: (*items, item)})
-
-    def renumbered(self, by: int) -> State:
-        """Return the same state with other numbers of the turns; 0 stands for an unknown turn.
-
-        Args:
-            by: number to add to each number.
-        """
-        known: dict[int, Carried] = {}
-        asked = {
-            number + by: replace(
-                turn,
-                number=number + by,
-                again=turn.again and turn.again + by,
-                carried=turn.carried.renumbered(by, known),
-            )
-            for number, turn in self.asked.items()
-        }
-
-        def new(item: Item) -> Item:
-            if isinstance(item, Replacement):
-                return replace(item, turn=asked[item.turn.number + by])
-            return asked[item.number + by] if isinstance(item, Turn) else item.renumbered(by)
-
-        slots = tuple(
-            replace(
-                slot, items=tuple(map(new, slot.items)), newest=slot.newest and new(slot.newest)
-            )
-            for slot in self.slots
-        )
-        return replace(self, slots=slots, asked=asked, next_number=self.next_number + by)
 
     def changed(
         self, kind: ChangeKind, after: Mapping[int, tuple[Item, ...]]

@@ -97,14 +97,6 @@ class Steering(ABC):
         """
         return self
 
-    def renumbered(self, by: int) -> Self:  # noqa: ARG002 - the same
-        """Return the same for a conversation in which the turns have other numbers.
-
-        Args:
-            by: number to add to each turn's number; 0 stands for an unknown turn.
-        """
-        return self
-
     @property
     def reads(self) -> tuple[str, ...]:
         """The parts of it that its cell shows."""
@@ -334,14 +326,6 @@ class Hiding(Steering):
             place: the place just above the item.
         """
         return replace(self, number=place.number_of(self.turn))
-
-    def renumbered(self, by: int) -> Self:
-        """Return the same hiding for a conversation in which the turns have other numbers.
-
-        Args:
-            by: number to add to each turn's number.
-        """
-        return replace(self, turn=self.turn and self.turn + by)
 
     def among(self, line: Sequence[Turn]) -> Self:
         """Return the same hiding of the turn of its digest: the one at its number, else any other.

@@ -143,22 +143,6 @@ class Carried:
                 break
         return {"carried": tuple(reversed(digests)), "earlier": (before.total, before.chain)}
 
-    def renumbered(self, by: int, known: dict[int, Carried]) -> Carried:
-        """Return the same turns with other numbers.
-
-        Args:
-            by: number to add to each number; 0 stands for an unknown turn.
-            known: the values that were renumbered before, by the identities of their originals;
-                empty at first. The originals must stay alive.
-        """
-        missing = [*takewhile(lambda each: id(each) not in known, self._backwards())]
-        made = known.get(id(missing[-1].parent if missing else self), NOTHING)
-        for each in reversed(missing):
-            number = each.number and each.number + by
-            made = Carried(made, number, each.digest, each.total, each.known_chain, each.size)
-            known[id(each)] = made
-        return made
-
     def _backwards(self) -> Iterator[Carried]:
         """Yield this turn and its parents, without the empty list."""
         each: Carried | None = self

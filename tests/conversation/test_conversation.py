@@ -36,7 +36,7 @@ from chatmagic.models import Reply
 
 def steps() -> list[Callable[[Conversation], object]]:
     """Give each kind of change."""
-    new, loaded = Turn(prompt="n", reply=Reply("r"), owner="b", execution="9"), abc()
+    new, loaded = Turn(prompt="n", reply=Reply("r"), owner="b", execution="9"), abc(after=9)
     return [
         lambda talk: talk.add(new, order=["b", "a", "n", "c"]),
         lambda talk: talk.add(replace(new, again=1)),
@@ -475,7 +475,7 @@ STEPS: dict[Command, Callable[[Conversation], object]] = {
     UNDO: Conversation.undo,
     REDO: Conversation.redo,
     RESET: Conversation.reset,
-    LOAD: lambda talk: talk.load(saved(abc())),
+    LOAD: lambda talk: talk.load(saved(abc(talk.added))),
 }
 RETRY, PICK, PICK_2, GO_ON = ("retry",), ("pick", 0), ("pick", 1), ("go on",)
 
@@ -680,9 +680,9 @@ def test_a_cell_takes_a_turn_over() -> None:
     assert prompts(talk) == ["a", "p", "b"]
 
 
-def talked(asks: Sequence[tuple[str | None, int]]) -> Conversation:
+def talked(asks: Sequence[tuple[str | None, int]], after: int = 0) -> Conversation:
     """Give a conversation in which these cells asked, each in one of a few executions."""
-    talk = Conversation()
+    talk = Conversation(after)
     for owner, execution in asks:
         ask(talk, f"{owner}{execution}", owner, str(execution))
     return talk
@@ -696,9 +696,9 @@ def test_a_loaded_conversation_stands_in_for_the_live_one(
     mine: list[tuple[str | None, int]], theirs: list[tuple[str | None, int]], *, again: bool
 ) -> None:
     """Rule 11: one change, which undo takes back; its turns keep order, owners and staleness."""
-    talk, other = talked(mine), saved(talked(theirs))
+    talk, other = talked(mine), saved(talked(theirs, 10))
     if again:
-        talk.load(other)
+        talk.load(saved(talked(theirs, 20)))
     before, numbers = talk.turns, {turn.number for turn in talk}
     change = talk.load(other)
     assert change.kind == "load"
@@ -733,11 +733,13 @@ def test_where_nothing_has_happened_a_loaded_conversation_brings_its_changes() -
     talk.undo()
     talk.load(other)
     assert (talk.undo_depth, talk.redo_depth) == (1, 0)
+    with pytest.raises(ValueError, match="the same number"):
+        talk.load(abc())
 
 
 def test_a_turn_that_is_not_known_stays_so() -> None:
     """A number of 0 among those carried is no turn's, also after loading."""
-    other = Conversation()
+    other = Conversation(after=3)
     other.add(Turn(prompt="p", reply=Reply("r"), carried=carrying(0)))
     talk = abc()
     (turn,) = talk.load(other).came
@@ -861,15 +863,21 @@ def test_another_cell_asks_a_turn_again_in_its_place() -> None:
 def test_a_question_is_asked_again_with_the_replies_in_force_above_it() -> None:
     """Rule 20: those above the cell, in every thread. A file keeps those in force alone."""
     talk = abc()
+    talk.add(Hiding(1, turn=1, owner="h"))
     talk.add(ThreadStart("x", owner="x"))
     hidden = ask(talk, "d", "d", "1", hide=True)
     one, two = again(talk, "r", "1", number=1), again(talk, "s", "1", number=2)
     assert two.carried == (one.number,)
     again(talk, "t", "1", number=hidden.number)
     assert carries(talk, thread="x") == []
-    other = Conversation()
-    ask(other, "z")
+    # A hiding names the turn itself.
+    assert talk.window(thread="main").carried == (one.number, two.number, 3)
+    beside = again(talk, number=3)
+    assert beside.number in ask(talk, "c", "c", "1c", thread="main").carried
+    talk.undo()
     for loaded, stale in ((talk, []), (saved(talk), ["c"])):
+        other = Conversation(after=10)
+        ask(other, "z")
         other.load(loaded)
         assert [turn.reply for turn in other] == [turn.reply for turn in talk]
         assert prompts(other.stale_turns()) == stale

@@ -137,12 +137,12 @@ def test_a_cell_that_is_gone_takes_it_along(item: Steering) -> None:
 
 @each_item
 def test_a_load_brings_it(item: Steering) -> None:
-    """Rule 11: in place of what steers; a mark names the same turn, which has another number."""
-    talk, other = abc(), abc()
+    """Rule 11: in place of what steers, naming the same turn."""
+    talk, other = abc(after=3), abc()
     other.add(item)
     assert talk.load(other).steered == (item.kind,)
     (loaded,) = talk.slots[-1][1]
-    assert loaded == item.renumbered(3).numbered(place_of(talk))
+    assert loaded == item.numbered(place_of(talk))
     whole = talk.slots
     assert talk.undo() is not None
     assert len(talk.slots[-1][1]) == 0
@@ -234,7 +234,7 @@ def test_it_stands_where_its_cell_stands() -> None:
     assert carries(talk) == ["b", "c", "d"]
     assert (talk.window().hidden_above, talk.window().hides(talk.turns[0])) == (1, True)
     assert [place for place, _ in talk.window(last=2).places] == [3, 4]
-    other = Conversation()
+    other = Conversation(after=10)
     ask(other, "x")
     other.load(talk)
     assert carries(other) == ["b", "c", "d"]

@@ -130,16 +130,6 @@ def test_a_record_lists_those_behind_the_unknown() -> None:
     assert UNKNOWN.listed(()) == {"carried": DIGESTS[2:3], "earlier": earlier}
 
 
-def test_renumbered_ones_share_their_parents_again() -> None:
-    """Each is changed once, however many go on from it."""
-    known: dict[int, Carried] = {}
-    six = FIVE.followed_by(6, "6" * 64)
-    new = [each.renumbered(10, known) for each in (FIVE, six, FIVE, NOTHING)]
-    assert [tuple(each)[-1:] for each in new] == [(15,), (16,), (15,), ()]
-    assert new[1].parent is new[0]
-    assert (new[0].chain, new[0].digests) == (FIVE.chain, DIGESTS)
-
-
 def test_a_long_life_takes_little_memory_and_ends() -> None:
     """A turn holds one value, however many it carried; no depth is too deep to free or compare."""
     tracemalloc.start()

@@ -111,9 +111,9 @@ def carries(talk: Conversation, owner: str | None = None, **given: Any) -> list[
     return prompts(talk.window(owner, "next", **given).turns)
 
 
-def abc() -> Conversation:
+def abc(after: int = 0) -> Conversation:
     """Give a conversation of three cells, each run once."""
-    talk = Conversation()
+    talk = Conversation(after)
     for name in "abc":
         ask(talk, name, name, "1" + name)
     return talk

@@ -18,6 +18,7 @@ from chatmagic.archive.files import replace_content
 from chatmagic.conversation import chat_cell, options, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.options import Option
+from chatmagic.conversation.slots import Change
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter.cells.listing import IN_VS_CODE, this_notebook
@@ -83,21 +84,27 @@ def _load(kernel: Kernel, given: Arguments) -> None:
     suffix = path.suffix.lower()
     if suffix not in {".json", ".ipynb"}:
         raise InputError(f"%chat_load reads FILE.json or FILE.ipynb, not {_name(path)}.")
-    if suffix == ".json":
-        conversation, lines = _from_json(path)
-    else:
-        # In VS Code a cell has another name than in the file.
-        is_here = here is not None and path.exists() and path.samefile(here)
-        by_id = is_here and IN_VS_CODE not in kernel.shell.user_ns
-        conversation, lines = _from_notebook(path, by_id=by_id, changed=force)
-    kernel.session.change(lambda current: current.load(conversation))
+    # In VS Code a cell has another name than in the file.
+    is_here = here is not None and path.exists() and path.samefile(here)
+    by_id = is_here and IN_VS_CODE not in kernel.shell.user_ns
+    lines: list[str] = []
+
+    def load(current: Conversation) -> Change:
+        if suffix == ".json":
+            conversation, lines[:] = _from_json(path, current.added)
+        else:
+            options = {"by_id": by_id, "changed": force}
+            conversation, lines[:] = _from_notebook(path, current.added, **options)
+        return current.load(conversation)
+
+    kernel.session.change(load)
     print("\n".join(unlinked(to_terminal(line)) for line in lines))
 
 
-def _from_json(path: Path) -> tuple[Conversation, list[str]]:
+def _from_json(path: Path, after: int) -> tuple[Conversation, list[str]]:
     """Return the conversation of a JSON archive, and the lines to print."""
     try:
-        conversation = conversation_json.loads(notebook.content_of(path))
+        conversation = conversation_json.loads(notebook.content_of(path), after)
     except ValueError as error:
         raise InputError(
             f"{_name(path)} was not loaded: {str(error).rstrip('.')}. "
@@ -110,13 +117,15 @@ def _from_json(path: Path) -> tuple[Conversation, list[str]]:
     return conversation, lines
 
 
-def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversation, list[str]]:
+def _from_notebook(
+    path: Path, after: int, *, by_id: bool, changed: bool
+) -> tuple[Conversation, list[str]]:
     """Return the conversation in a notebook's outputs, and the lines to print."""
     read = notebook.read_notebook(path)
-    restored = restore.restore(read, by_id=by_id, changed=changed)
+    restored = restore.restore(read, by_id=by_id, changed=changed, after=after)
     faults = [] if changed else [each for each in read.outputs if each.fault]
     insist = [f"%chat_load {_name(path)} {FORCE} loads that as it is."] if faults else []
-    if not restored.conversation.added:
+    if not restored.numbers:
         problems = [*restored.problems[:1], *insist] or [read.missing]
         raise InputError(
             f"{_name(path)} holds no turn of a conversation, so nothing was loaded.",
