@@ -134,6 +134,7 @@ class LiveMarkdown:
             self._env["goes_on"] = bool(again)
             blocks, count = self._render(self._rest[:end], self._env)
             self._count += count
+            self._env["continues"] = again.lstrip().startswith(("```", "~~~"))
             self._rest = again + self._rest[end:]
             finished += blocks
         self._env["goes_on"] = False

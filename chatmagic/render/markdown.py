@@ -111,6 +111,7 @@ def environment(*, live: bool, breaks: bool = False) -> EnvType:
         "above": [],
         "after": [],
         "goes_on": False,
+        "continues": False,
     }
 
 
@@ -267,13 +268,18 @@ class _Renderer(RendererHTML):
             if env["coloured"] <= _MOST_COLOURED and not _SLOW_TO_COLOUR.search(code):
                 lexer = get_lexer_by_name(word.lower(), stripnl=False, ensurenl=False)
                 html = _TOKEN.sub(_styled, highlight(code, lexer, _COLOURS))
-        label = f"Code, {one_line(word, 20)}" if word else "Code"
+        name = one_line(word, 20)
+        label = f"Code, {name}" if name else "Code"
         inner = (
             f'<pre style="{sanitize.UNBROKEN}"><code style="{sanitize.BARE}">{html}</code></pre>'
         )
         side = markdown_parser.code_direction(tokens[idx])
         box = sanitize.CODE_GOES_ON if env["goes_on"] else sanitize.CODE_BOX
-        return scrolling(f'<div class="highlight">{inner}</div>', label, side, box)
+        # A screen reader hears the name with the box.
+        drawn = f'class="chatmagic-language" aria-hidden="true" style="{sanitize.LANGUAGE}"'
+        head = f"<div {drawn}>{escape(name)}</div>" if name and not env["continues"] else ""
+        env["continues"] = False
+        return scrolling(f'{head}<div class="highlight">{inner}</div>', label, side, box)
 
     def code_block(self, *rest: Any) -> str:
         return self.fence(*rest)

@@ -6,11 +6,13 @@ import json
 from html import escape
 from typing import Any, Final
 
+from markdown_it.token import Token
+
 from chatmagic import _json_reply
 from chatmagic._json_reply import NotJSONError
 from chatmagic.render import markdown, markdown_writer, sanitize
 from chatmagic.render.live_markdown import LiveMarkdown, LiveText
-from chatmagic.text import PROSE, counted, fenced, visible
+from chatmagic.text import PROSE, counted, fenced, one_line, visible
 
 _FENCE: Final = "`" * 80
 """The fence around JSON under way; no line of JSON closes so long a fence."""
@@ -76,6 +78,32 @@ def to_text(text: str, format: str) -> str:
         return text
 
 
+_BEGINNING: Final = 1_000
+"""Number of characters of which :func:`excerpt` reads the Markdown."""
+
+
+def excerpt(text: str, format: str, limit: int = 60) -> str:
+    """Return the beginning of a reply on one line, without the signs of Markdown.
+
+    Args:
+        text: the reply.
+        format: as for :func:`to_html`.
+        limit: the most characters.
+    """
+    begin = text[:_BEGINNING]
+    if format == "markdown":
+        tokens = markdown.PARSER.parse(visible(begin), markdown.environment(live=True))
+        begin = " ".join(filter(None, map(_words, tokens)))
+    return one_line(f"{begin} {text[_BEGINNING:]}", limit)
+
+
+def _words(token: Token) -> str:
+    """Return the text of a piece of Markdown; a line's end is a space."""
+    if token.children:
+        return "".join(map(_words, token.children))
+    return " " if token.type.endswith("break") else token.content
+
+
 def _json_html(text: str) -> str:
     """Return a JSON reply as a tree; text that is no JSON is code, with the error's place."""
     try:
@@ -102,13 +130,12 @@ MOST_TREE: Final = 200_000
 """Largest number of characters of a reply that is shown as a tree."""
 MOST_VALUES: Final = 2_000
 """Largest number of values of a tree: a page takes about 0.4 ms to lay one out."""
-OPEN_LEVELS: Final = 3
+OPEN_LEVELS: Final = 2
 """Number of levels of the tree that are unfolded at first."""
 MOST_OPEN: Final = 200
 """Largest number of items of a list or an object that is unfolded at first."""
 
-_LIST: Final = 'style="list-style-type: none; margin: 0; padding: 0 0 0 1.4em;"'
-_WORDS: Final = 'style="overflow-wrap: anywhere;"'
+_LIST: Final = "list-style-type: none; margin: 0; padding: 0 0 0 1.4em;"
 
 
 def json_tree(value: Any) -> str:
@@ -120,7 +147,7 @@ def json_tree(value: Any) -> str:
     count = _count(value)
     if count > MOST_VALUES:
         return markdown.as_text(_json_reply.indented(value), f"it has {count:,} values")
-    return f'<div class="chatmagic-json" {_WORDS}>{_node("", value, 0)}</div>'
+    return f'<div class="chatmagic-json" style="{sanitize.COLOURED}">{_node("", value, 0)}</div>'
 
 
 def _count(value: Any) -> int:
@@ -144,14 +171,20 @@ def _node(name: str, value: Any, level: int) -> str:
     label = f"<strong>{name}</strong>: " if name else ""
     items = _items(value)
     if not items:
-        return f'<span dir="auto">{label}{_quoted(value)}</span>'
+        return f'<span dir="auto">{label}{_leaf(value)}</span>'
     noun = "field" if isinstance(value, dict) else "item"
     inner = "".join(f"<li>{_node(key, item, level + 1)}</li>" for key, item in items)
     opened = " open" if level < OPEN_LEVELS and len(items) <= MOST_OPEN else ""
     return (
         f"<details{opened}><summary>{label}{counted(len(items), noun)}</summary>"
-        f"<ul {_LIST}>{inner}</ul></details>"
+        f'<ul style="{_LIST}">{inner}</ul></details>'
     )
+
+
+def _leaf(value: Any) -> str:
+    """Return a value that holds no others, in the colour that code gives to its type."""
+    kind = {str: "s", int: "m", float: "m"}.get(type(value), "k")
+    return f'<span style="{sanitize.TOKENS[kind]}">{_quoted(value)}</span>'
 
 
 def _quoted(value: Any) -> str:

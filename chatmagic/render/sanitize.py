@@ -75,6 +75,11 @@ _CODE_COLOUR: Final = (
     "color-mix(in srgb, currentColor 7%, transparent)));"
 )
 CODE_BOX: Final = f"{BOX} padding: 0.4em 0.8em; {_CODE_COLOUR}"
+LANGUAGE: Final = (
+    "position: sticky; left: 0; width: max-content; user-select: none; -webkit-user-select: none; "
+    "font-size: 80%; color: color-mix(in srgb, currentColor 75%, transparent);"
+)
+"""The name of a code block's language above it, which is not copied with the code."""
 CODE_GOES_ON: Final = f"overflow-x: auto; padding: 0.4em 0.8em 0; {_CODE_COLOUR}"
 """The box of a part of a code block that continues in the next box."""
 # Only the box of a reply with coloured code defines the colours.
@@ -126,9 +131,10 @@ _WORDS: Final = {words for _, words in TASKS.values()}
 _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     **{tag: {"style": styles, "dir": {"ltr", "rtl"}} for tag, styles in _STYLES.items()},
     "div": {
-        "class": {REPLY, "chatmagic-scroll", "highlight", TYPESET},
-        "style": {BOX, LONG_BOX, CODE_BOX, CODE_GOES_ON, CLIP, COLOURED},
+        "class": {REPLY, "chatmagic-scroll", "chatmagic-language", "highlight", TYPESET},
+        "style": {BOX, LONG_BOX, CODE_BOX, CODE_GOES_ON, LANGUAGE, CLIP, COLOURED},
         "dir": {"auto", "ltr", "rtl"},
+        "aria-hidden": {"true"},
         "role": {"group"},
         "tabindex": {"0"},
     },

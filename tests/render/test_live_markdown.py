@@ -136,9 +136,11 @@ def test_an_endless_block_takes_linear_time(opening: str, part: str, tag: str | 
 
 
 def test_parts_of_code_look_like_one_block() -> None:
-    """All but the last have no room below."""
-    *parts, last = show(["```\n", *["code\n"] * 500])
+    """All but the last have no room below, and the first alone has the language's name."""
+    *parts, last, other = show(["```py\n", *["code\n"] * 500, "```\n```py\n1"])
     assert parts
+    named = [">py</div>" in part for part in (*parts, last, other)]
+    assert named == [True, *[False] * len(parts), True]
     assert all("margin-bottom: 1em" not in part for part in parts)
     assert "margin-bottom: 1em" in last
 

@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from chatmagic.render import markdown, reply_forms
 from chatmagic.render.markdown import to_html
 from chatmagic.render.reply_forms import live_reply
+from chatmagic.render.sanitize import LANGUAGE
 from chatmagic.text import PROSE
 
 # Written out here, so that a slip in the module's own lists is seen.
@@ -28,7 +29,7 @@ TAGS = set(
 TURNED = {"dir", "style"}
 ATTRIBUTES = {
     "a": {"href", "title", "target", "rel", "referrerpolicy"},
-    "div": {"class", "dir", "style", "tabindex", "role", "aria-label"},
+    "div": {"class", "dir", "style", "tabindex", "role", "aria-label", "aria-hidden"},
     "details": {"dir"},
     "ol": {"start", *TURNED},
     "li": {"style"},
@@ -54,7 +55,7 @@ PRE = f'<pre style="{UNBROKEN}">'
 CODE = '<code style="background-color: transparent;">'
 ROOT = f'<div class="{REPLY}" dir="auto" style="{CLIP}">'
 FORMULA = "mathjax_process tex2jax_process"
-DIVS = {REPLY, "chatmagic-scroll", "highlight", FORMULA}
+DIVS = {REPLY, "chatmagic-scroll", "chatmagic-language", "highlight", FORMULA}
 VALUES = {
     "target": r"_blank",
     "referrerpolicy": r"no-referrer",
@@ -62,11 +63,13 @@ VALUES = {
     "dir": r"auto|ltr|rtl",
     "tabindex": r"0",
     "role": r"group|img",
+    "aria-hidden": r"true",
     "aria-label": r"Code(, .{1,20})?|Table|Formula|Reply as plain text|done|not done",
     "start": r"\d{1,9}",
     "style": r"margin-bottom: 0;|list-style-type: none;|text-align: (left|center|right);|"
     r"overflow-x: auto; margin-bottom: 1em;|"
     r"overflow-y: auto; max-height: 40em; margin-bottom: 1em;|"
+    rf"{re.escape(LANGUAGE)}|"
     r"overflow-x: auto; margin-bottom: 1em; padding: 0.4em 0.8em; border-radius: 3px; "
     r"background-color: var\(--jp-cell-editor-background, var\(--vscode-textCodeBlock-background, "
     r"color-mix\(in srgb, currentColor 7%, transparent\)\)\);|"
@@ -353,7 +356,8 @@ def test_code_is_coloured_by_classes_that_the_page_knows() -> None:
     """Pygments' short classes, and colours for others; the box says the language."""
     code = "\n\nimport os  # <b>\n!pip\nx = 'a' + 1\n"
     html = to_html(f"```Python title=x\n{code}```")
-    assert f'aria-label="Code, Python"><div class="highlight">{PRE}{CODE}' in html
+    name = f'<div class="chatmagic-language" aria-hidden="true" style="{LANGUAGE}">Python</div>'
+    assert f'aria-label="Code, Python">{name}<div class="highlight">{PRE}{CODE}' in html
     for kind, colour, text in (
         ("kn", "keyword", "import"),
         ("c1", "comment", "# &lt;b&gt;"),
@@ -364,7 +368,7 @@ def test_code_is_coloured_by_classes_that_the_page_knows() -> None:
         assert html.count(f" --cm-{colour}: var(--jp-mirror-editor-{colour}-color, ") == 1
     assert '<span class="o">+</span>' in html
     assert 'class="err"' not in html
-    assert Page(html).text.strip("\n") == code.strip("\n")
+    assert Page(html).text.strip("\n") == f"Python{code}".strip("\n")
     assert f"{CODE}{code[:2]}" in html
 
 

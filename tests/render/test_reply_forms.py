@@ -17,6 +17,7 @@ from chatmagic.render.reply_forms import (
     MOST_TREE,
     MOST_VALUES,
     OPEN_LEVELS,
+    excerpt,
     json_tree,
     live_reply,
     to_html,
@@ -125,15 +126,44 @@ class Tags(HTMLParser):
         self.attributes |= {name for name, _ in attrs}
 
 
+@pytest.mark.parametrize(
+    ("format", "text", "shown"),
+    [
+        ("markdown", "# **Two**\n\n- [x] `a`\n  b $x^2$", "Two a b x^2"),
+        ("markdown", "[a](http://b.c) ![d](http://e.f)\n```py\n1\n```", "a d 1"),
+        ("markdown", "*a* " + "b " * 600, f"a {'b ' * 28}b…"),
+        ("text", "**a**\nb", "**a** b"),
+    ],
+)
+def test_an_excerpt_is_text_without_signs(format: str, text: str, shown: str) -> None:
+    """On one line; what is no Markdown stays as it came."""
+    assert excerpt(text, format) == shown
+
+
+@given(st.text())
+def test_any_reply_has_an_excerpt(text: str) -> None:
+    """It is one short line."""
+    assert len(excerpt(text, "markdown").splitlines()) <= 1
+    assert len(excerpt(text, "markdown")) <= 60
+
+
 def test_lists_and_objects_fold() -> None:
-    """Each says how much it holds; a name and a text stand as in JSON."""
-    html = json_tree({"a": [1, None, "x"], "b": {}, "c": []})
+    """Each says how much it holds; a name and a text stand as in JSON, in its type's colour."""
+    html = json_tree({"a": [1, None, "x", 1.5, True], "b": {}, "c": []})
     assert "<summary>3 fields</summary>" in html
-    assert "<summary><strong>&quot;a&quot;</strong>: 3 items</summary>" in html
-    assert "<strong>1</strong>: null" in html
-    assert "<strong>&quot;b&quot;</strong>: {}" in html
-    assert "<strong>&quot;c&quot;</strong>: []" in html
-    assert json_tree("a").endswith('<span dir="auto">&quot;a&quot;</span></div>')
+    assert "<summary><strong>&quot;a&quot;</strong>: 5 items</summary>" in html
+    for name, value, kind in (
+        ("0", "1", "number"),
+        ("1", "null", "keyword"),
+        ("2", "&quot;x&quot;", "string"),
+        ("3", "1.5", "number"),
+        ("4", "true", "keyword"),
+        ("&quot;b&quot;", "{}", "keyword"),
+        ("&quot;c&quot;", "[]", "keyword"),
+    ):
+        shown = f'<span style="color: var(--cm-{kind});">{value}</span>'
+        assert f'<span dir="auto"><strong>{name}</strong>: {shown}</span>' in html
+    assert json_tree("a").endswith("&quot;a&quot;</span></span></div>")
 
 
 def test_what_is_deep_is_folded_at_first() -> None:

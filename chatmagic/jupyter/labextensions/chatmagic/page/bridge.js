@@ -3,11 +3,11 @@
 // kernel, and announces events in one status region. It uses private interfaces of JupyterLab 4 and
 // Notebook 7. If one is missing, its feature is left out without a message.
 
-import { addToolsIn, copyWords, newCodeCell, placeCode, removeToolsIn } from "./code.js";
+import { WITH_TOOLS, addToolsIn, copyWords, newCodeCell, placeCode, removeToolsIn } from "./code.js";
 import { statusRegion } from "./dom.js";
 import { BRIDGE, cellList, cellNodes, notebookId } from "./notebook.js";
 import {
-  KnownOutputs, addLiveOutput, endOutputs, liveOutputs, saveOutputs, settleOutputs, tagKept,
+  KnownOutputs, addLiveOutput, endOutputs, isInWords, liveOutputs, saveOutputs, settleOutputs, tagKept,
 } from "./outputs.js";
 import { Painter } from "./paint.js";
 import { PromptStyle, mark, noteAsking, noteBelow, runCells, runWords } from "./marks.js";
@@ -24,6 +24,9 @@ const ENDED = new Set(["restarting", "autorestarting", "dead", "terminating"]);
 const SETTLED_MS = 5000;
 /** After how long without a keystroke an edited Markdown cell is told. */
 const EDITED_MS = 500;
+
+const ERROR = "cm-error";
+const STDERR = '[data-mime-type="application/vnd.jupyter.stderr"]';
 
 /** @type {Set<Bridge>} the open bridges of this page, the oldest first */
 const BRIDGES = new Set();
@@ -237,12 +240,16 @@ export class Bridge {
     this.painter.look();
   }
 
-  /** Give the code of replies in a cell's outputs its buttons. @param {Element} area */
+  /**
+   * Give the code of replies in a cell's outputs its buttons, and keep the words of errors whole.
+   * @param {Element} area
+   */
   addTools(area) {
     const outputs = this.areas.get(area)?.outputs;
     const shown = Array.from(area.children).filter((each) => each.matches(".jp-OutputArea-child"));
     shown.forEach((node, at) => {
-      if (!node.querySelector(".highlight") || !this.known.has(outputs?.get(at))) return;
+      if (node.querySelector(STDERR)) node.classList.toggle(ERROR, isInWords(outputs?.get(at)));
+      if (!node.querySelector(WITH_TOOLS) || !this.known.has(outputs?.get(at))) return;
       addToolsIn(node, {
         copy: (text, what) => void copyWords(text, what).then(announce),
         newCell: (text, code) => void newCodeCell(this, code, text).then(announce),
@@ -337,6 +344,7 @@ export class Bridge {
         noteBelow(node);
         noteAsking(node, false, () => {});
       }
+      for (const node of panel.querySelectorAll(`.${ERROR}`)) node.classList.remove(ERROR);
       removeToolsIn(panel);
     }
     for (const [cell, edited] of this.texts) cell.contentChanged.disconnect(edited);

@@ -21,22 +21,48 @@ const OURS = "chatmagic";
 const IN_CELL = "cm-in-cell";
 /** Milliseconds in each frame for adding buttons to code. */
 const TOOLS_MS = 20;
+/** Blocks of code, and trees of JSON. */
+export const WITH_TOOLS = ".highlight, .chatmagic-json";
 
 /**
- * Give a block of code its buttons, beside the box that scrolls.
+ * Return the JSON that a tree, or a part of it, shows.
+ * @param {Element} node
+ * @param {string} [indent]
+ * @returns {string}
+ */
+function treeText(node, indent = "") {
+  if (node.localName !== "details") return node.lastElementChild?.textContent ?? "";
+  const inner = `${indent}  `;
+  const children = Array.from(node.querySelectorAll(":scope > ul > li > *"));
+  const items = children.map((child) => ({
+    name: child.querySelector("strong")?.textContent ?? "", text: treeText(child, inner),
+  }));
+  // The names of fields are in quotes, and the places in a list are not.
+  const isList = !items[0].name.startsWith('"');
+  const lines = items.map(({ name, text }) => `${inner}${isList ? "" : `${name}: `}${text}`);
+  return [isList ? "[" : "{", lines.join(",\n"), indent + (isList ? "]" : "}")].join("\n");
+}
+
+/**
+ * Give a block of code or a tree its buttons, beside the box that scrolls.
  * @param {Element} code
  * @param {CodeActions} actions
  * @param {string} [classes] of the frame around both
  */
 export function addCodeTools(code, actions, classes = "") {
   const box = code.closest(".chatmagic-scroll") ?? code;
+  const [root] = code.matches(".chatmagic-json") ? code.children : [];
   // The text as it is visible at the time of copying.
   const text = () => /** @type {HTMLElement} */ (code).innerText ?? "";
-  // In a cell, Enter belongs to the button, not to the notebook.
-  const tools = make("div", "cm-tools cm-code-tools", [
+  const buttons = root ? [
+    button("copy", "Copy this JSON", () => actions.copy(treeText(root), "The JSON")),
+  ] : [
     button("copy", "Copy this code", () => actions.copy(text(), "The code")),
     button("cell", "Put this code into a new cell", () => actions.newCell(text(), frame)),
-  ], { "data-lm-suppress-shortcuts": "true" });
+  ];
+  // In a cell, Enter belongs to the button, not to the notebook.
+  const suppressed = { "data-lm-suppress-shortcuts": "true" };
+  const tools = make("div", "cm-tools cm-code-tools", buttons, suppressed);
   const frame = make("div", `cm-code ${classes}`.trim());
   box.replaceWith(frame);
   frame.append(box, tools);
@@ -50,8 +76,8 @@ export function addCodeTools(code, actions, classes = "") {
  */
 export function addToolsIn(node, actions, isOver) {
   const until = performance.now() + TOOLS_MS;
-  for (const code of node.querySelectorAll(".chatmagic-reply:not(.chatmagic-live) .highlight")) {
-    if (code.closest(".cm-code, .chatmagic-panel")) continue;
+  for (const code of node.querySelectorAll(WITH_TOOLS)) {
+    if (code.closest(".cm-code, .chatmagic-panel, .chatmagic-live")) continue;
     if (performance.now() > until) {
       requestAnimationFrame(() => isOver() || addToolsIn(node, actions, isOver));
       return;

@@ -1,7 +1,7 @@
 // The log: the entries of the conversation and the asks under way, drawn from the store. It follows the
 // newest text until the user scrolls up. Prompts and replies arrive as safe HTML.
 
-import { addCodeTools } from "./code.js";
+import { WITH_TOOLS, addCodeTools } from "./code.js";
 import { arrange, button, enable, make } from "./dom.js";
 import { typeset } from "./notebook.js";
 import { Painter } from "./paint.js";
@@ -148,7 +148,7 @@ export function entryNode(entry, actions) {
   if (reply) {
     const body = replyNode();
     body.innerHTML = reply.html;
-    for (const code of body.querySelectorAll(".highlight")) addCodeTools(code, actions);
+    for (const code of body.querySelectorAll(WITH_TOOLS)) addCodeTools(code, actions);
     body.append(...reply.states.map((state) => make("p", "cm-state", state)));
     node.append(body);
   }

@@ -168,6 +168,12 @@ export class KnownOutputs {
   }
 }
 
+/** Return whether an output is an error without a traceback, as ours are. @param {any} output */
+export function isInWords(output) {
+  const { output_type: kind, ename, traceback } = output?.toJSON() ?? {};
+  return kind === "error" && String(traceback?.[0]).startsWith(`${ename}: `);
+}
+
 /** Tag the cells whose outputs have a record, so that nbstripout keeps them. @param {Cell[]} cells */
 export function tagKept(cells) {
   for (const cell of cells) {
