@@ -32,8 +32,9 @@ MOST_LISTED: Final = 100
 """Largest number of listed turns, the newest, by default."""
 _TURNS: Final = ("Turn", "You", "Reply", "Notes")
 # No word, however long, makes the table wider than its headings.
-_SAID = "text-align: left; overflow-wrap: anywhere;"
-_FACT = f"{_SAID} vertical-align: top; white-space: nowrap;"
+_TOP: Final = "text-align: left; vertical-align: top;"
+_FACT: Final = f"{_TOP} min-width: 4em;"
+_SAID: Final = f"{_TOP} overflow-wrap: anywhere;"
 AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
 AS_SAVED: Final = "The panel's conversation, as saved:"
@@ -145,11 +146,13 @@ def _rows(
     here: Window | None = None,
 ) -> list[tuple[str, ...]]:
     """Return number, prompt, reply and notes of turns by their numbers."""
-    rows, notes, turns = [], marks(conversation, notebooks, here), conversation.turns
+    rows: list[tuple[str, ...]] = []
+    notes, turns = marks(conversation, notebooks, here), conversation.turns
     for number in numbers:
         turn = turns[number - 1]
-        texts = (one_line(text, EXCERPT) for text in (turn.as_typed, turn.reply.text))
-        rows.append((str(number), *texts, notes(turn)))
+        asked = one_line(turn.as_typed, EXCERPT)
+        answer = reply_forms.excerpt(turn.reply.text, turn.format, EXCERPT)
+        rows.append((str(number), asked, answer, notes(turn)))
     return rows
 
 
@@ -257,25 +260,27 @@ def whole(
     parts, notes = [], marks(conversation, notebooks)
     for turn in turns:
         words = notes(turn)
-        parts.append(in_full(f"{numbers[turn.number]}. You{f' ({words})' if words else ''}", turn))
+        parts.append(in_full(f"{numbers[turn.number]}. You", turn, words))
     return group("".join(html for html, _ in parts)), "\n\n".join(text for _, text in parts)
 
 
-def in_full(title: str, turn: Turn) -> Shown:
+def in_full(title: str, turn: Turn, notes: str = "") -> Shown:
     """Return a turn in full, as HTML and as text.
 
     Args:
         title: its title.
         turn: the turn.
+        notes: notes on it, in words.
     """
-    states = output.state_lines(turn.reply)
+    states, reply = output.state_lines(turn.reply), turn.reply.text
     html = (
-        f"<p><strong>{escape(title)}</strong></p>"
+        f"{grid((), [(title, notes)], 'Turn')}"
         f'<pre dir="auto" style="{PROSE}">{escape(visible(turn.as_typed))}</pre>'
-        f"<p><strong>Reply</strong></p>{reply_forms.to_html(turn.reply.text, turn.format)}"
+        f"{grid((), [('Reply', '')], 'Turn')}{reply_forms.to_html(reply, turn.format)}"
         + "".join(f"<p><strong>{escape(visible(line))}</strong></p>" for line in states)
     )
-    parts = (title, turn.as_typed, "", "Reply", turn.reply.text, *states)
+    title += f" ({notes})" if notes else ""
+    parts = (title, turn.as_typed, "", "Reply", reply, *states)
     return html, "\n".join(map(to_terminal, parts))
 
 

@@ -134,7 +134,7 @@ def large(credits: Credits | None, took: int | None) -> tuple[str, str]:
     first, *more = crediting.words(credits).split(" · ")
     html = (
         f'{_GROUP}<div style="font-size: 160%;">{_bar(credits)}'
-        f"<strong>{escape(first)}</strong></div>"
+        f'<strong style="display: inline-block;">{escape(first)}</strong></div>'
         f"{''.join(f'<div>{escape(line)}</div>' for line in more)}"
         f'<div style="{QUIET}">{rows}</div></div>'
     )

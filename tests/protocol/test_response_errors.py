@@ -62,9 +62,8 @@ def test_the_rate_limit_is_known_by_its_body(status: int) -> None:
     assert (error.credits.limit, error.credits.used, error.credits.remaining) == (1000, 1000, 0)
     assert error.credits.resets_at == datetime(2026, 3, 2, tzinfo=UTC)
     assert str(error) == (
-        "No credits left: 1,000 of 1,000 used, resets 2026-03-02 00:00 UTC: "
-        f'"rate limit exceeded: daily credit limit reached" (HTTP {status}). '
-        "Ask again after the reset."
+        "No credits left: 1,000 of 1,000 used, resets 2026-03-02 00:00 UTC "
+        f"(HTTP {status}). Ask again after the reset."
     )
 
 

@@ -28,6 +28,8 @@ from chatmagic.session.events import Ask
 from chatmagic.text import UNTYPESET, counted, one_line
 
 _HEAD: Final = ("Reply", "Text", "Notes")
+# Code that is too wide scrolls in its own box.
+_CELL: Final = f'class="{UNTYPESET}" style="contain: inline-size; width: min(40em, 50vw);"'
 _FEW: Final = 2
 """Largest number of requests that are sent without asking the user first."""
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
@@ -161,7 +163,10 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     rows: list[transcript.Row] = []
     for count, each in enumerate(replies, 1):
         html = reply_forms.to_html(each.reply.text, each.format)
-        shown = f'<div class="{UNTYPESET}">{html}</div>', one_line(each.reply.text)
+        shown = (
+            f"<div {_CELL}>{html}</div>",
+            reply_forms.excerpt(each.reply.text, each.format),
+        )
         rows.append((str(count), shown, _notes(each, turn)))
     end = f"Turn {number:,}: {one_line(turn.as_typed)}"
     # Without cells' numbers, which differ in the next run: tools compare these outputs.
