@@ -41,6 +41,7 @@ _NOT_PUT_IN: Final = (
 ABOVE_LIMIT: Final = 50_000
 """Default of the setting ``above_limit``, in characters."""
 _NO_MARKDOWN: Final = "the Markdown cells above do not go along: this run does not know them"
+_TELLS_FILE: Final = "JPY_SESSION_NAME=FILE names the notebook; --no-markdown sends none anywhere."
 _SINCE: Final = "since chatmagic was loaded. Nothing was sent."
 
 
@@ -294,7 +295,11 @@ def _in_front(
     notes = []
     if parsed.above and parsed.markdown and execution.audience != "text":
         listed = with_markdown(kernel.shell, kernel.settings.notes, above)
-        notes = [_NO_MARKDOWN] if listed is None else []
+        if listed is None:
+            notes = [_NO_MARKDOWN]
+            if execution.audience == "machine" and not (parsed.dry or kernel.is_replaying()):
+                # The output of a machine's reply has no notes.
+                kernel.notify(f"Note: {_NO_MARKDOWN}. {_TELLS_FILE}")
         above = above if listed is None else listed
     nearest, left_out = _nearest(kernel, parsed, execution, above) if parsed.above else ([], ())
     named, count = {}, Counter[bool]()

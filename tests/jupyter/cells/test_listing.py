@@ -183,6 +183,7 @@ def test_a_run_that_does_not_know_the_notebook_says_so(
     dry = "%chat --dry --above 1 why?"
     shell.machine("a = 1")
     assert UNKNOWN in shell.machine(dry).everything
+    assert f"Note: {UNKNOWN}. JPY_SESSION_NAME=FILE" in shell.machine("%chat --above 1 q").warned
     assert UNKNOWN not in shell.machine("%chat --dry --above 1 --no-markdown why?").everything
     assert UNKNOWN not in shell.do(dry).everything  # a console has no Markdown
     cells = [("code", source) for _, source in shell.kernel.settings.notes.sources]
@@ -193,7 +194,7 @@ def test_a_run_that_does_not_know_the_notebook_says_so(
     path.write_text(json.dumps({"cells": listed}))
     monkeypatch.setenv("JPY_SESSION_NAME", str(path))
     ran = shell.machine(source)
-    assert UNKNOWN not in ran.everything
+    assert UNKNOWN not in ran.everything + ran.warned
     assert asked(emulator)[-1][-1] == f"{words('# Title')}{block('a = 1')}why?"
 
 
@@ -211,6 +212,6 @@ def test_a_recording_of_a_page_is_replayed_without_markdown(
     shell.page("%chat_reset", "z")
     monkeypatch.setenv("CHATMAGIC_MODE", "replay")
     for source in asked:
-        shell.machine(source)
+        assert UNKNOWN not in shell.machine(source).warned
     assert len(emulator.requests) == count
     assert "; 2 matched without Markdown cells" in shell.machine("%chat_cassette").everything
