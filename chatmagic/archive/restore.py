@@ -18,7 +18,7 @@ from chatmagic.archive.notebook import Notebook, SavedOutput
 from chatmagic.conversation import continuation, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.steering import Hiding, Steering, ThreadStart
+from chatmagic.conversation.steering import Hiding, Replacement, Steering, ThreadStart
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.models import Reply, ReplyFacts
@@ -238,7 +238,7 @@ class Replay:
         same = [each for each in replies if each.recorded_digest == turn.recorded_digest]
         picked = max(same, key=lambda each: each.reply == turn.reply, default=None)
         if record.picked and picked is not None:
-            self.conversation.pick(picked.number, *place)
+            self.conversation.add(Replacement(picked, owner=place[0], execution=place[1]))
         else:
             self.conversation.add(replace(turn, again=again))
 

@@ -338,7 +338,8 @@ class Conversation:
         """Put an item into its slot, where it replaces the items of older executions.
 
         Args:
-            item: a steering item; or a turn with its :attr:`Window.carried`, which becomes a
+            item: a steering item, such as a replacement that puts back one of the :attr:`replies`
+                to a question (rule 21); or a turn with its :attr:`Window.carried`, which becomes a
                 replacement if it asks a question again.
             order: hashes of the page's cells from top to bottom, if the page reports them.
 
@@ -361,25 +362,6 @@ class Conversation:
             now = replace(now, next_number=now.next_number + 1)
         self._now, change = now.with_item(kind, item, order)
         return change
-
-    def pick(
-        self,
-        number: int,
-        owner: str | None = None,
-        execution: str | None = None,
-        *,
-        order: Sequence[str] | None = None,
-    ) -> Change:
-        """Put back one of the :attr:`replies` to a question; always a change (rules 8, 21).
-
-        Args:
-            number: the number of the turn with the reply.
-            owner: hash of the cell that shows it; ``None`` without a cell.
-            execution: identity of the cell's execution.
-            order: hashes of the page's cells from top to bottom, if the page reports them.
-        """
-        turn = self._now.asked[number]
-        return self.add(Replacement(turn, owner=owner, execution=execution), order=order)
 
     def reset(self) -> Change:
         """Remove every live turn and nothing else; always a change (rule 8)."""

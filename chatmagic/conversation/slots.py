@@ -274,8 +274,7 @@ def with_slot(
     index = len(slots)
     if owner is None and question is not None:
         for at in reversed(range(index)):
-            turns = map(reply_of, slots[at].items)
-            if any(turn is not None and turn.first == question for turn in turns):
+            if any(turn and turn.first == question for turn in map(reply_of, slots[at].items)):
                 return slots, at
     owners = [] if owner is None else [slot.owner for slot in slots]
     if owner is not None and owner in owners:

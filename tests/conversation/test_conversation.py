@@ -21,6 +21,7 @@ from talks import (
     go_on,
     instructions_of,
     layout,
+    pick,
     prompts,
     saved,
     set_aside,
@@ -40,7 +41,7 @@ def steps() -> list[Callable[[Conversation], object]]:
     return [
         lambda talk: talk.add(new, order=["b", "a", "n", "c"]),
         lambda talk: talk.add(replace(new, again=1)),
-        lambda talk: talk.pick(2, "r"),
+        lambda talk: pick(talk, 2, "r"),
         lambda talk: talk.hand_over(2, "new"),
         Conversation.undo,
         Conversation.redo,
@@ -281,7 +282,7 @@ class Machine(RuleBasedStateMachine):
         self.executions += 1
         if how == "pick":
             new = data.draw(st.sampled_from(replies))
-            self.talk.pick(new.number, owner, str(self.executions), order=order)
+            pick(self.talk, new.number, owner, str(self.executions), order=order)
         else:
             asks, execution = again if how == "retry" else go_on, str(self.executions)
             try:
@@ -542,7 +543,7 @@ def run_retry(
     old = above[-1]
     if command[0] == "pick":
         replies = talk.replies[old.number]
-        talk.pick(replies[command[1] % len(replies)].number, *place, order=order)
+        pick(talk, replies[command[1] % len(replies)].number, *place, order=order)
         return []
     carried = talk.window(*place, last=old.last, order=order, again=old.number).turns
     if command == GO_ON:
@@ -913,7 +914,7 @@ def test_replies_are_those_since_the_own_cell_asked() -> None:
         talk.undo()
         ask(talk, "q", "b", run)
         assert talk.replies[own.number] == (own, new)
-        assert talk.pick(new.number, "p", run).came == (new,)
+        assert pick(talk, new.number, "p", run).came == (new,)
         assert reply_name(new, talk.replies[new.number]) == "reply 2 of 2"
     assert talk.turns[0] == new
 
@@ -935,7 +936,7 @@ def test_an_earlier_reply_is_put_back_as_it_was() -> None:
     talk = abc()
     first = talk.turns[1]
     new = again(talk, "r", "1", number=first.number)
-    change = talk.pick(first.number, "p")
+    change = pick(talk, first.number, "p")
     assert (change.kind, change.came, change.went) == ("pick", (first,), (new,))
     assert talk.stale_turns() == ()
     assert talk.marks() == {"r": "replaced"}

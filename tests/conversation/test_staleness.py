@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from talks import abc, again, ask, carrying, go_on, layout
+from talks import abc, again, ask, carrying, go_on, layout, pick
 
 from chatmagic._json import digest
 from chatmagic.conversation.conversation import Conversation
@@ -28,7 +28,7 @@ def put_back(talk: Conversation) -> None:
     """Ask a question again, and put its first reply back."""
     new = again(talk, "r", "1", number=1, order="arbc")
     ask(talk, "c", "c", "2c")
-    talk.pick(talk.replies[new.number][0].number, "p", order="arpbc")
+    pick(talk, talk.replies[new.number][0].number, "p", order="arpbc")
 
 
 TERSE = Instructions.of_text("Be terse.", owner="i")

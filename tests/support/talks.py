@@ -12,6 +12,7 @@ from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.request_facts import Entry, Value
 from chatmagic.conversation.slots import Change
+from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import Reply
 
@@ -70,6 +71,19 @@ def again(
     )
     talk.add(turn, order=order)
     return talk.known_turns[talk.added]
+
+
+def pick(
+    talk: Conversation,
+    number: int,
+    owner: str | None = None,
+    execution: str | None = None,
+    *,
+    order: Sequence[str] | None = None,
+) -> Change:
+    """Put a reply back."""
+    item = Replacement(talk.known_turns[number], owner=owner, execution=execution)
+    return talk.add(item, order=order)
 
 
 def go_on(

@@ -14,6 +14,7 @@ from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.staleness import Causes
+from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter import stale_cells, transcript, views
@@ -137,9 +138,8 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
     if word not in places:
         raise RETRY.refusal(f"--pick takes the number of a reply, from 1 to {len(replies):,}.")
     picked, place, order = places[word], kernel.cell(), kernel.order(execution.cell)
-    kernel.session.change(
-        lambda conversation: conversation.pick(picked.number, *place, order=order)
-    )
+    item = Replacement(picked, owner=place[0], execution=place[1])
+    kernel.session.change(lambda conversation: conversation.add(item, order=order))
     digests = dict.fromkeys(each.recorded_digest for each in replies)
     if picked.record is not None:
         above = kernel.session.conversation.window(*place, order=order, again=picked.number)

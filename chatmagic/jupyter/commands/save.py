@@ -93,8 +93,7 @@ def _load(kernel: Kernel, given: Arguments) -> None:
         if suffix == ".json":
             conversation, lines[:] = _from_json(path, current.added)
         else:
-            options = {"by_id": by_id, "changed": force}
-            conversation, lines[:] = _from_notebook(path, current.added, **options)
+            conversation, lines[:] = _from_notebook(path, by_id, force, current.added)
         return current.load(conversation)
 
     kernel.session.change(load)
@@ -118,7 +117,7 @@ def _from_json(path: Path, after: int) -> tuple[Conversation, list[str]]:
 
 
 def _from_notebook(
-    path: Path, after: int, *, by_id: bool, changed: bool
+    path: Path, by_id: bool, changed: bool, after: int
 ) -> tuple[Conversation, list[str]]:
     """Return the conversation in a notebook's outputs, and the lines to print."""
     read = notebook.read_notebook(path)

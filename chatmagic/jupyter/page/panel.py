@@ -33,6 +33,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.slots import Change
+from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import panel_content
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
@@ -622,7 +623,9 @@ class Panels:
 
         def pick(conversation: Conversation) -> Change | None:
             others = {turn.number for turn in conversation.replies.get(number, ())} - {number}
-            return conversation.pick(reply) if self._turn(number) and reply in others else None
+            if self._turn(number) is None or reply not in others:
+                return None
+            return conversation.add(Replacement(conversation.known_turns[reply]))
 
         self.session.change(pick)
 
