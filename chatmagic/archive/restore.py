@@ -1,8 +1,8 @@
 """Restoration of a conversation from saved records; nothing is asked again.
 
-The cells are followed from top to bottom, as in Run All: each turn is put in its cell's place, and
-undos, redos and resets are repeated. A turn that carried other turns than those above it now is
-stale, as it was before.
+The cells are followed from top to bottom, as in Run All. Each turn gets its cell's place, and
+undos, redos and resets are repeated. A turn that carried other turns than those above it is stale
+again.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ class CarriedTurns:
     """Turns that saved turns carried, known by the digests that their records list.
 
     Args:
-        turns: those that are added, in their order, each with its record; they are numbered in
-            this order.
+        turns: the turns to add, in their order, each with its record. Their numbers follow this
+            order.
         after: as for :class:`Conversation`.
     """
 
     def __init__(self, turns: Iterable[Turn], after: int) -> None:
-        """Know the digests of all, and of no list yet."""
+        """Keep the digests of all turns."""
         digests = [turn.recorded_digest for turn in turns]
         self._numbers = {digest: at for at, digest in reversed([*enumerate(digests, after + 1)])}
         self._known: dict[str | None, Carried] = {None: NOTHING}
 
     def carrying(self, turn: Turn, above: Carried, number: int = 0) -> Turn:
-        """Return a turn with those that it carried.
+        """Return a turn with the turns that it carried.
 
-        Most requests carried the turns above their own turn, or the turns that the first turn in
-        the record carried itself.
+        Most requests carried the turns above, or the turns that the first listed turn carried
+        itself.
 
         Args:
             turn: the turn.
-            above: those that stand above it.
+            above: the turns above it.
             number: its own number, if it has one.
         """
         record, stand = cast("Record", turn.record), above.newest(turn.last)
@@ -67,7 +67,7 @@ class CarriedTurns:
         return replace(turn, number=number, carried=carried)
 
     def _located(self, carried: Carried, stand: Carried) -> Carried:
-        """Return turns with their numbers: of the turns above if these fit, else of any."""
+        """Return carried turns with their numbers, from the turns above if possible."""
         here = dict(zip(_occurrences(stand.digests), stand, strict=True))
         located = carried.root
         for digest, count in _occurrences(carried.digests):
@@ -86,7 +86,7 @@ def chain_of(record: Record) -> str | None:
 
 
 def _occurrences(digests: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield each digest with its count among those before: equal turns are carried once each."""
+    """Yield each digest with the number of equal digests before it."""
     counts: Counter[str] = Counter()
     for digest in digests:
         yield digest, counts[digest]
@@ -108,9 +108,8 @@ class Restored:
         conversation: the conversation.
         numbers: the numbers of the turns that were kept in the conversation, by their outputs.
         cells: the cells of these turns, by the turns' numbers.
-        asked: each turn, by its number, with the carried turns of a request in its place at the
-            time of its cell.
-        problems: a line for each record that could not be put to use.
+        asked: each turn, by its number, with the window at its place at the time of its cell.
+        problems: a line for each record that could not be used.
     """
 
     conversation: Conversation
@@ -126,10 +125,10 @@ def restore(
     """Rebuild a notebook's conversation.
 
     Args:
-        notebook: as it was read.
-        by_id: whether the front end knows a cell by its identity on disk, as JupyterLab
-            does; otherwise a turn's owner is the one that its record names.
-        changed: whether to take changed outputs as they stand; otherwise they are left out.
+        notebook: the notebook.
+        by_id: whether the front end knows a cell by its identity in the file, as JupyterLab does.
+            Otherwise a turn's owner is the cell that its record names.
+        changed: whether to accept changed outputs; otherwise they are left out.
         after: as for :class:`Conversation`.
     """
     owners = _owners(notebook, by_id=by_id)
@@ -187,7 +186,7 @@ class Replay:
     """A conversation to which saved turns are added, one after the other.
 
     Args:
-        turns: those that will be added, in their order, each with its record.
+        turns: the turns to add, in their order, each with its record.
         after: as for :class:`Conversation`.
     """
 
@@ -195,14 +194,13 @@ class Replay:
         """Start without any turn."""
         self.conversation = Conversation(after)
         self.asked: dict[int, tuple[Turn, Window]] = {}
-        """Each turn, by its number, with the carried turns of a request in its place when it was
-        added."""
+        """Each turn, by its number, with the window at its place when it was added."""
         self.lost: list[int] = []
         """Numbers of the turns that were left out because their first part is missing."""
         self._carried = CarriedTurns(turns, after)
 
     def add(self, turn: Turn) -> None:
-        """Add a turn, with the numbers of those that it carried; 0 is one that is not known.
+        """Add a turn, with the numbers of the turns that it carried; 0 is an unknown turn.
 
         A turn that replaced an earlier reply replaces it again, if that reply is live (rule 20). A
         turn that continued a reply is joined to it (rule 22).
@@ -214,7 +212,7 @@ class Replay:
         earlier = record.in_place_of
         turns = reversed(self.conversation.turns if earlier else ())
         olds = [each for each in turns if each.recorded_digest in earlier]
-        # Of equal turns, the one below the turns that this one's request carried.
+        # Among equal turns, the one with the same turns above as this one's request.
         old = max(olds, key=lambda each: self._likeness(each, turn)).number if olds else 0
         if earlier and not old:
             alike = (each.as_typed == turn.as_typed for each in self.conversation.turns)
@@ -229,12 +227,12 @@ class Replay:
         again = old if earlier or record.continues is not None else None
         if record.continues is not None:
             first = next((r for r in replies if r.recorded_digest == record.continues), None)
-            if first is None:  # Without the part before, it is no reply.
+            if first is None:  # Without the first part there is no whole reply.
                 self.lost.append(self.conversation.added + 1)
                 again = 0
             else:
                 turn = continuation.joined(first, turn)
-        # Of equal texts, the one with the same credits.
+        # Among equal texts, the one with the same credits.
         same = [each for each in replies if each.recorded_digest == turn.recorded_digest]
         picked = max(same, key=lambda each: each.reply == turn.reply, default=None)
         if record.picked and picked is not None:
@@ -243,7 +241,7 @@ class Replay:
             self.conversation.add(replace(turn, again=again))
 
     def _likeness(self, live: Turn, turn: Turn) -> int:
-        """Return the likeness of a live turn and one from an output; 2 is equal."""
+        """Return the likeness of a live turn to a turn from an output, from 0 to 2."""
         place = turn.owner, turn.execution
         now = self.conversation.window(*place, last=turn.last, again=live.number)
         is_below = now.carried.chain == chain_of(cast("Record", turn.record))
@@ -282,7 +280,7 @@ def _turns(
         except ValueError as error:
             problems.append(f"cell {saved.cell}: its record was left out: {error}.")
             continue
-        # A turn that was changed by hand is no longer the turn that its record names.
+        # The digest in the record of an edited turn no longer fits the turn.
         known = record if not saved.fault or turn.missing else replace(record, turn=turn.digest)
         turns[saved] = replace(turn, record=known)
     return turns, problems
@@ -303,7 +301,7 @@ def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
 
 
 def summary(restored: Restored, notebook: Notebook) -> list[str]:
-    """Return in words the turns that were restored, and the others, a line each.
+    """Return lines on the restored turns, and on those that were left out.
 
     Args:
         restored: the notebook's conversation.
@@ -311,8 +309,8 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
     """
     conversation = restored.conversation
     count, stale = len(conversation), len(conversation.stale_turns())
-    what = f"{counted(count, 'turn')}{f' ({stale:,} stale)' if stale else ''}"
-    lines = [f"Restored {what} from {notebook.path.name} as last saved. Nothing was sent."]
+    size = f"{counted(count, 'turn')}{f' ({stale:,} stale)' if stale else ''}"
+    lines = [f"Restored {size} from {notebook.path.name} as last saved. Nothing was sent."]
     lines += [
         f"cell {restored.cells[turn.number]}: {named(turn)}: {NOT_KEPT}"
         for turn in conversation
@@ -322,7 +320,7 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
 
 
 def gaps(restored: Restored, notebook: Notebook) -> list[str]:
-    """Return in words the turns that a conversation lacks as no output of the file holds them.
+    """Return lines on turns of the conversation that no output of the file holds.
 
     Args:
         restored: the notebook's conversation.

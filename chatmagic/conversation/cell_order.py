@@ -40,7 +40,7 @@ class PageReport:
         page: name of the page, which differs each time that the page is loaded.
         notebook: identity that all pages of the same notebook share.
         name: name of the notebook; empty if the page does not report it.
-        markdown: sources of the Markdown cells that were edited since the report before, by hash.
+        markdown: sources of the Markdown cells that were edited since the previous report, by hash.
         cells: its code cells from top to bottom, by hash.
         opened: whether it was the page's first report.
     """

@@ -2,48 +2,47 @@
 
 A conversation is an ordered list of *slots*. A slot belongs to one cell, or to one turn without a
 cell. It holds the turns that are *live* there: none, one, or several that one execution of the cell
-asked. Standing instructions stand in a slot as a turn does, and so do the start of a thread, the
-hiding of a turn, and a reply that stands for an earlier one. Every statement about turns below
-applies to them, too, except in rules 15, 16, 19 and 20. The rules:
+asked. A slot may also hold standing instructions, the start of a thread, the hiding of a turn, or a
+reply that stands for an earlier one. All rules about turns apply to these, too, except rules 15,
+16, 19 and 20. The rules:
 
- 1. A turn is owned by the cell that asked it. The cell is known by a hash of its identity. A turn
-    without a cell is appended: it stands at the end, in a slot of its own.
+ 1. The cell that asked a turn owns it. A cell is known by a hash of its identity. A turn without a
+    cell stands at the end, in a slot of its own.
  2. A request carries the live turns of the slots before its own, and none of those after it.
  3. Several asks of one execution (a loop) stay together in their slot; the later ones carry the
     earlier ones. Only a new execution of the cell replaces them. An ask whose execution is unknown
     counts as an execution of its own.
- 4. Running a cell again replaces its own turns, in place, and no other turn. A cell that does not
-    ask any longer keeps its turns.
+ 4. Running a cell again replaces its own turns, in place, and no other turn. A cell that no longer
+    asks keeps its turns.
  5. A new cell's slot is at the end or, if the page's order is given, at the cell's place in the
     page. The page's order also moves the other slots. A slot that the page does not list stays
-    right behind the slot before it. Order is not a change to undo.
+    right after its predecessor. A new order is no change to undo.
  6. A turn that is undone, reset or set aside leaves its slot empty. The cell's next turn takes this
     slot.
  7. Undo takes back the last change of any kind (ask, re-run, reset, set aside, load) and restores
     the turns that were live before it. Redo is its inverse. A new change clears the changes that
     could be redone.
- 8. Every step counts, even if it changes nothing: a reset of an empty conversation is a change, and
-    an undo with nothing to take back needs a redo of its own. Otherwise a notebook that resets,
-    undoes and redoes would ask differently when all of it runs again.
- 9. A live turn is *stale* if its request would now carry other turns than it did, or if a cell that
-    was sent along has run again with another source or output. This is computed on demand and never
-    stored, so that undoing a re-run makes the later turns fresh again.
+ 8. Every step counts, even without an effect: a reset of an empty conversation is a change, and an
+    undo with nothing to take back needs its own redo. Otherwise a notebook with resets, undos and
+    redos would send other requests in a second run.
+ 9. A live turn is *stale* if its request would carry other turns now. It is also stale if a cell
+    that was sent along has run again with another source or output. This is computed on demand and
+    never stored, so an undo of a re-run makes the later turns fresh again.
 10. A request may leave out the oldest turns (``last``); the turn records that.
-11. Loading a conversation replaces the live turns, as one change. If nothing has happened yet,
-    there is nothing to go back to; then the loaded conversation brings its own changes, so that the
-    changes that it undid can be redone.
-12. When a cell leaves all pages, its turns are set aside, once for each time it leaves. If that is
-    undone, the turns stay. A cell that comes back gets its turns back as if they had never been set
-    aside, unless the cell was asked or everything was reset in between.
+11. Loading a conversation replaces the live turns, as one change. If nothing has happened yet, the
+    loaded conversation brings its own changes, so that the changes that it undid can be redone.
+12. When a cell leaves all pages, its turns are set aside, once for each time that it leaves. If
+    that is undone, the turns stay. A cell that comes back gets its turns back, as if they had never
+    been set aside. It gets none if it has asked, or all was reset, in between.
 13. The record in a cell's outputs may name another cell. A cell without a slot takes over the slot
     of that other cell, if the other cell is on no page: the page has given it another identity, or
-    it was cut and pasted. A copied cell brings the record along, too, and is a new cell.
-14. A cell shows the reply to its last question. If neither that turn nor a turn with the same
-    question and reply is live, the reply is *taken back*, by an undo (also of a re-run), a reset,
-    or a load. If another reply to the question is live (rule 21), it is *replaced*.
-15. Instructions apply to the turns below them, up to the next instructions; empty ones end those
-    above. A request carries the instructions that apply to its turn, however few turns it carries.
-    A turn is also stale if it carried other instructions. A reset keeps instructions.
+    it was cut and pasted. A copied cell has the record, too, but is a new cell.
+14. A cell shows the reply to its last question. The reply is *taken back* if neither that turn nor
+    an equal one is live, after an undo (also of a re-run), a reset or a load. It is *replaced* if
+    another reply to the question is live (rule 21).
+15. Instructions apply to the turns below them, up to the next instructions. Empty instructions end
+    those above. A request carries the instructions that apply to its turn, however few turns it
+    carries. A turn is also stale if it carried other instructions. A reset keeps instructions.
 16. A turn is in the thread that it was asked in by name, otherwise in the thread of the nearest
     start above it, otherwise in ``main``. Rules 2, 9 and 10 apply within a thread, and so do the
     turns' numbers for people. A reset removes all threads' turns and keeps the starts. Instructions
@@ -52,16 +51,16 @@ applies to them, too, except in rules 15, 16, 19 and 20. The rules:
     which the start stands, in their present state. Requests carry these turns as if they belonged
     to the new thread; they stay in their slots.
 18. Deleting a thread removes, as one change, the turns of its own, even if another thread begins
-    with them. It keeps the thread's starts.
+    with them. The thread's starts stay.
 19. A request leaves out the turns that are *hidden* at its place, before rule 10 counts: turns that
     were asked hidden, and turns that a hiding above names, in every thread. The last hiding that
     names a turn counts, and it may show the turn again. Hidden turns keep their numbers. A hiding
     names the turn itself: when its cell asks again, the new turn is not hidden.
 20. The question of a turn may be asked again from a cell below it. The request carries the turns
-    above the question, in their state at that cell; rule 9 judges it by the same turns. The new
-    turn stands in the cell's slot, and below it for the earlier turn: requests below carry the new
-    one in the question's place, requests above the earlier one. The last one counts, and it is the
-    live turn. Without a cell, as in the panel, it stands in the slot of the turn that it replaces.
+    above the question, in their state at that cell; rule 9 uses the same turns. The new turn is in
+    the cell's slot. Requests below this slot carry it in the place of the earlier turn; requests
+    above carry the earlier one. The last such turn counts, and only it is live. Without a cell, as
+    in the panel, the new turn is in the slot of the turn that it replaces.
 21. A turn that asks again names the first turn with its question. The replies to a question are
     those of all turns that name the same first turn, including turns that were taken back. Any of
     them can be put back, as in rule 20. If the question's own cell runs again, it asks a new
@@ -71,12 +70,12 @@ applies to them, too, except in rules 15, 16, 19 and 20. The rules:
     on, which no later request carries. A turn with both parts stands for the turn, as in rule 20;
     rule 9 uses the turns that its first request carried.
 
-Together the rules ensure *Run All*: the same notebook, run from top to bottom once more in the same
-conversation, sends the same requests in the same order.
+Together the rules ensure *Run All*: a second run of the same notebook from top to bottom, in the
+same conversation, sends the same requests in the same order.
 
-The state of a conversation is one immutable value, replaced by one assignment. So an interrupt
-leaves the conversation either as it was before or as it is after, and a reader in another thread
-sees one of the two. Only one thread at a time makes changes.
+The state of a conversation is one immutable value, replaced by one assignment. So an interrupt, or
+a reader in another thread, finds the state before a change or the state after it. Only one thread
+at a time makes changes.
 """
 
 from __future__ import annotations
@@ -117,15 +116,15 @@ class Conversation:
     """An ordered list of turns, by the rules at the top of this module.
 
     Args:
-        after: the number before that of its first turn; :meth:`load` takes a conversation whose
-            turns have numbers of their own.
+        after: the number before the first turn's number. A conversation for :meth:`load` begins
+            after the turns that are there.
     """
 
     def __init__(self, after: int = 0) -> None:
         """Start without any turn."""
         self._now = State(next_number=after + 1)
         self.cells: Mapping[str, str] = {}
-        """For each cell that has run, the digest of the text that would be sent along of it now."""
+        """For each cell that has run, the digest of its present text for a request."""
         self.label: Callable[[str], str] = _in_notebook
         """Function that returns a cell's name for people by its hash."""
         self._thread: str | None = None
@@ -136,7 +135,7 @@ class Conversation:
         """Return a conversation of these items, without changes to undo.
 
         Args:
-            items: in their order, each turn with its number; no cell shows any of them.
+            items: the items in order, each turn with its number.
         """
         held: dict[str | int, list[Item]] = {}
         for item in items:
@@ -176,7 +175,7 @@ class Conversation:
         """The owner and the live items of each slot, in order; some slots are empty (rule 6).
 
         The turn in force stands in its question's slot. A hiding has the present number of its turn
-        in that place; 0 if the turn is not there.
+        at its place; 0 if the turn is not there.
         """
         place, turns, slots = Position(), live(self._now.slots), []
         for slot in self._now.slots:
@@ -217,7 +216,7 @@ class Conversation:
 
     @property
     def redo_depth(self) -> int:
-        """The number of changes that :meth:`redo` can redo, in however many steps (rule 8)."""
+        """The number of changes that :meth:`redo` can redo; empty steps do not count."""
         return len(self._now.undone)
 
     def of_thread(self, name: str) -> Self:
@@ -273,12 +272,12 @@ class Conversation:
             last: largest number of turns to carry, the newest; ``None`` for all.
             order: hashes of the page's cells from top to bottom, if the page reports them.
             thread: name of the thread; ``None`` for the thread of the place.
-            again: number of a turn whose question is asked again (rule 20); ``None`` for another
+            again: number of the turn whose question is asked again (rule 20); ``None`` for a new
                 question.
 
         Raises:
-            InputError: ``last`` is not a whole number from 0 up, or no reply to the question that
-                is asked again is in force above the place.
+            InputError: ``last`` is not a whole number from 0 up, or the repeated question has no
+                reply in force above the place.
         """
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
             raise InputError(
@@ -300,7 +299,8 @@ class Conversation:
         """Return the marks of cells, by their hashes (rules 9 and 14).
 
         Args:
-            layout: a new order of the cells; the marks are then those after following it.
+            layout: a new order of the cells, for the marks after following it; ``None`` for the
+                present one.
         """
         return self.causes(layout).marks()
 
@@ -338,9 +338,9 @@ class Conversation:
         """Put an item into its slot, where it replaces the items of older executions.
 
         Args:
-            item: a steering item, such as a replacement that puts back one of the :attr:`replies`
-                to a question (rule 21); or a turn with its :attr:`Window.carried`, which becomes a
-                replacement if it asks a question again.
+            item: a steering item, or a turn with its :attr:`Window.carried`. A turn that asks a
+                question again becomes a replacement. A replacement puts one of the :attr:`replies`
+                back (rule 21).
             order: hashes of the page's cells from top to bottom, if the page reports them.
 
         Returns:
@@ -382,7 +382,7 @@ class Conversation:
         """Replace the live items by those of another conversation (rule 11).
 
         Args:
-            other: the other conversation, which is not changed. Its turns have numbers after
+            other: the other conversation, which is not changed. Its turn numbers are larger than
                 :attr:`added`.
         """
         self._now, change = _loaded(self._now, other._now)
@@ -392,8 +392,8 @@ class Conversation:
         """Take back the last change.
 
         Returns:
-            The turns that went and came back, or ``None`` if there was nothing to take back. That
-            counts as a step, which :meth:`redo` takes back first (rule 8).
+            The turns that went and came back; ``None`` if there was nothing to take back. That
+            counts as a step, too, which :meth:`redo` takes back first (rule 8).
         """
         now = self._now
         if not now.done:
@@ -408,8 +408,8 @@ class Conversation:
         """Redo the change that the last undo took back.
 
         Returns:
-            The turns that went and came back, or ``None`` if that undo had nothing to take back or
-            there was none; :attr:`redo_depth` distinguishes the two.
+            The turns that went and came back; ``None`` if there was no undo, or if it had nothing
+            to take back. :attr:`redo_depth` distinguishes the two.
         """
         now = self._now
         if now.void or not now.undone:
@@ -423,7 +423,7 @@ class Conversation:
     def hand_over(self, number: int, owner: str) -> None:
         """Make a cell the owner of a turn without one; this is not a change to undo.
 
-        The cell takes the turn's slot: when it runs, its turn replaces this one, and no
+        The cell takes the turn's slot. When the cell runs, its turn replaces this one, so no
         request carries both.
 
         Args:
@@ -480,7 +480,7 @@ def _loaded(now: State, other: State) -> tuple[State, Change]:
         key = len(held) if slot.owner is None else keys.get(slot.owner, len(held))
         held.setdefault(key, Slot(key, slot.owner, newest=slot.newest))
         after[key] = slot.items
-    # The loaded order counts, so the earlier slots move behind it.
+    # The loaded order counts, so the earlier slots move after it.
     after |= {slot.key: () for slot in now.slots if slot.key not in after}
     now = replace(
         now,

@@ -28,7 +28,7 @@ class Slot:
         owner: hash of its cell; ``None`` without a cell.
         items: the live items, in order.
         earlier: hashes of its earlier cells (rule 13).
-        newest: the last item that its cell put there, live or not (rule 14).
+        newest: the last item that its cell put there; it need not be live (rule 14).
     """
 
     key: int
@@ -41,7 +41,7 @@ class Slot:
         """Return the items of one execution (rule 3).
 
         Args:
-            execution: the execution's identity; an unknown one (``None``) has no items.
+            execution: the execution's identity; ``None`` is unknown and has no items.
         """
         if execution is None:
             return ()
@@ -73,9 +73,9 @@ class Change:
 
     Args:
         kind: the kind of change that was done, taken back, or done again.
-        went: the turns that were live before the step and are not now, in their order.
-        came: the turns that are live since the step, in their order.
-        steered: kinds of the steering items that differ since the step.
+        went: the turns that were live before the step only, in their order.
+        came: the turns that are live after the step only, in their order.
+        steered: kinds of the steering items that the step changed.
     """
 
     kind: ChangeKind
@@ -90,9 +90,9 @@ class Step:
 
     Args:
         kind: the kind of change.
-        before: the items of the changed slots before it, by key; for a load, which also changes the
-            order, those of all slots in their order.
-        after: the items of the same slots after it.
+        before: the items of the changed slots before the change, by key; for a load, which also
+            changes the order, the items of all slots in their order.
+        after: the items of the same slots after the change.
     """
 
     kind: ChangeKind
@@ -111,7 +111,7 @@ class State:
         void: number of undos that had nothing to take back and await a redo (rule 8).
         next_number: the number of the next turn.
         asked: all turns that were ever added, by number, also after an undo (rule 21).
-        away: hashes of the cells that are gone and whose turns were set aside (rule 12).
+        away: hashes of the cells that are gone, with their turns set aside (rule 12).
     """
 
     slots: tuple[Slot, ...] = ()
@@ -136,7 +136,7 @@ class State:
         slots, index = with_slot(self.slots, item.owner, order, question)
         slot = slots[index]
         if item.owner is None and slot.items:
-            # It stands as long as the reply that it replaces (rule 3).
+            # It stays as long as the reply that it replaces (rule 3).
             items = slot.items
             item = replace(item, execution=items[-1].execution)
         else:
@@ -152,7 +152,7 @@ class State:
 
         Args:
             kind: the kind of change.
-            after: the slots' items, by key; for a load, those of all slots in their new order.
+            after: the slots' items, by key; for a load, the items of all slots in their new order.
         """
         before = {slot.key: slot.items for slot in self.slots if slot.key in after}
         then, change = self.moved(kind, after)
@@ -245,7 +245,7 @@ def live(slots: Iterable[Slot]) -> dict[int, Turn]:
 
 
 def reply_of(item: Item | None) -> Turn | None:
-    """Return the turn that an item is, or puts in place of another; ``None`` for any other item.
+    """Return the turn of an item: a turn itself, or that of a replacement; ``None`` for others.
 
     Args:
         item: the item; ``None`` without one.
@@ -260,14 +260,14 @@ def with_slot(
     order: Sequence[str] | None,
     question: int | None = None,
 ) -> tuple[tuple[Slot, ...], int]:
-    """Return the slots with one for the owner's next item, and its index.
+    """Return the slots, with a slot for the owner's next item, and the index of this slot.
 
     Args:
         slots: the existing slots.
         owner: hash of the cell that asks; ``None`` for a new slot at the end.
         order: hashes of the page's cells from top to bottom, if the page reports them.
-        question: number of the first turn with the question that is asked again; without a cell the
-            slot is the one of the reply in force. ``None`` for another question.
+        question: number of the first turn with the repeated question; without a cell, its reply in
+            force gives the slot. ``None`` for a new question.
     """
     if order is not None:
         slots = arranged(slots, order)
@@ -289,7 +289,7 @@ def arranged(slots: tuple[Slot, ...], order: Sequence[str]) -> tuple[Slot, ...]:
     """Return the slots in the page's order; a slot that is not on the page follows its predecessor.
 
     Args:
-        slots: in their present order.
+        slots: the slots in their present order.
         order: hashes of the page's cells from top to bottom.
     """
     on_page: dict[str | None, int] = {owner: rank for rank, owner in enumerate(order)}

@@ -33,8 +33,7 @@ class Causes:
 
     Args:
         now: the conversation, with the turns of all threads.
-        cells: for each cell that has run, the digest of the text that would be sent along of it
-            now.
+        cells: for each cell that has run, the digest of its present text for a request.
         label: function that returns a cell's name for people by its hash.
     """
 
@@ -66,7 +65,7 @@ class Causes:
         """Return the cause for the first stale turn of each cell that has one.
 
         Args:
-            following: whether to include turns that become stale when those are asked again; they
+            following: whether to include turns that become stale when these are asked again. They
                 have the cause of the turn that they carry.
         """
         causes: dict[str, Cause] = {}
@@ -94,7 +93,7 @@ class Causes:
         return {turn.number: (turn, window) for turn, window in self._replies.values()}
 
     def _by_turns(self, turn: Turn, window: Window) -> Cause:
-        """Return a cause from the first turn that came or went."""
+        """Return the cause from the first turn that the request would gain or lose."""
         carries, known = {each.number for each in window.turns}, self.now.asked
         carried = frozenset(turn.carried)
         gone = [number for number in turn.carried if number not in carries]
@@ -109,12 +108,12 @@ class Causes:
         return self._cause(self._where(went, window), went)
 
     def _by_new(self, turn: Turn, came: Turn, gone: list[Turn]) -> Cause:
-        """Return a cause from a newly carried turn, by the turn that it replaces.
+        """Return the cause from a new turn, by the turn that it replaces.
 
         Args:
             turn: the stale turn.
-            came: the new turn, which it did not carry.
-            gone: the turns that it carried, and would not carry now.
+            came: the new turn, which the stale one did not carry.
+            gone: the turns that the stale one carried, and would not carry now.
         """
         old = next((each for each in gone if each.first == came.first), None)
         if old is None and (came.owner is None or came.owner not in [t.owner for t in gone]):
@@ -130,7 +129,7 @@ class Causes:
         return replace(self._cause(clause, old), owner=came.owner)
 
     def _where(self, went: Turn, window: Window) -> str:
-        """Return the fate of a turn that was carried and would not be carried now."""
+        """Return words on a turn that was carried and would not be carried now."""
         if went.number in {turn.number for turn in window.above}:
             return "the turn of {} is hidden now"
         if went.first not in self._replies:
@@ -140,7 +139,7 @@ class Causes:
         return "the turn of {} stands below it now"
 
     def _cause(self, clause: str, turn: Turn) -> Cause:
-        """Return a cause from a clause with the name of the cell that asked a turn."""
+        """Return the cause from a clause, with the name of the cell that asked a turn."""
         place = turn.asker or ("" if turn.owner is None else self._label(turn.owner))
         return Cause(f"because {clause.format(place or 'a cell')}", turn.owner)
 
@@ -153,7 +152,8 @@ class Causes:
         """Return the marks of cells, by their hashes.
 
         Returns:
-            ``stale``, ``replaced`` or ``taken back``; for a steering item, its kind with the last.
+            ``stale``, ``replaced`` or ``taken back``; for a steering item ``taken back`` with its
+            kind.
         """
         marks: dict[str | None, str] = dict.fromkeys(self.by_cell(), "stale")
         for slot in self.now.slots:

@@ -1,8 +1,8 @@
-"""Steering of the turns below a cell: instructions, threads, hidden turns, other replies.
+"""Effects of a cell on the requests below it: instructions, threads, hidden turns, other replies.
 
-The interface knows only messages of ``user`` and ``assistant`` (fact 2). So instructions are put in
+The interface knows only messages of ``user`` and ``assistant`` (fact 2). So instructions go in
 front of the first message, followed by an empty line. They are a message of the role ``system``
-only if the user says that the server has that role.
+only if the user sets that.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Steering(ABC):
 
     @classmethod
     def facts_from(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Read :attr:`facts`; a ``ValueError`` names a fault.
+        """Return the fields of :attr:`facts`; a ``ValueError`` names a fault.
 
         Args:
             facts: the JSON object that holds them.
@@ -78,7 +78,7 @@ class Steering(ABC):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The facts that files keep of it."""
+        """The facts of the item that files keep."""
         return fields_to_json(self)
 
     @abstractmethod
@@ -89,8 +89,8 @@ class Steering(ABC):
             place: the place just below the item.
         """
 
-    def numbered(self, place: Position) -> Self:  # noqa: ARG002 - for kinds that name a turn
-        """Return the same item with the numbers of a place.
+    def numbered(self, place: Position) -> Self:  # noqa: ARG002 - only some kinds name a turn
+        """Return the same item with the turn numbers of a place.
 
         Args:
             place: the place just above the item.
@@ -99,7 +99,7 @@ class Steering(ABC):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The parts of it that its cell shows."""
+        """The parts of the item that its cell shows."""
         return self.kind, *map(str, self.facts.values())
 
     @property
@@ -114,14 +114,14 @@ class Steering(ABC):
 
     @property
     def text(self) -> str:
-        """A text of it that its output shows below the words; empty for none."""
+        """The text in its output, below the words; empty for none."""
         return ""
 
     def to_json(self, kind: str = "") -> dict[str, Any]:
-        """Return its record, as an output's metadata keep it.
+        """Return its record as JSON, for an output's metadata.
 
         Args:
-            kind: the action of its cell, if the cell does not define the item.
+            kind: the kind of the record, if it is not the item's.
         """
         place = {} if self.owner is None else {"owner": self.owner}
         return {"version": VERSION, "kind": kind or self.kind, **place, self.kind: self.facts}
@@ -132,8 +132,8 @@ class Instructions(Steering):
     """Standing instructions in the slot of a cell, for the turns below up to the next ones.
 
     Args:
-        value: their text and, if it was read from a file, the file's name as typed; an empty text
-            ends the instructions above.
+        value: their text and, if it is from a file, the file's name as typed. An empty text ends
+            the instructions above.
     """
 
     value: Value
@@ -153,7 +153,7 @@ class Instructions(Steering):
 
     @classmethod
     def facts_from(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the value; its text is required.
+        """Return the value; its text is required.
 
         Args:
             facts: the JSON object that holds the facts.
@@ -189,7 +189,7 @@ class Instructions(Steering):
     @property
     def source(self) -> str:
         """The source of their cell, even if they were read from a file."""
-        # A cell's last line end is not part of the instructions.
+        # The cell's last line end is not part of the instructions, so their own needs another.
         end = "\n" if self.text.endswith("\n") else ""
         return f"%%chat_instructions\n{self.text}{end}"
 
@@ -208,7 +208,7 @@ def instructed(
     """Return the messages of a request with its instructions.
 
     Args:
-        messages: those of the carried turns and the prompt, oldest first.
+        messages: the messages of the carried turns and the prompt, oldest first.
         instructions: the instructions, with their text.
         system_role: whether they are a separate message of the role ``system``.
     """
@@ -275,7 +275,7 @@ class ThreadStart(Steering):
 
 
 def refuse_fork(start: ThreadStart, here: Window, own: Window) -> None:
-    """Refuse a fork of missing turns, or of a name that already has turns.
+    """Raise an error for a fork with missing turns, or with a name that already has turns.
 
     Args:
         start: the start of a thread, which is not added yet.
@@ -283,7 +283,7 @@ def refuse_fork(start: ThreadStart, here: Window, own: Window) -> None:
         own: the window of a request there in the thread of its name.
 
     Raises:
-        InputError: it is such a fork.
+        InputError: the fork is not possible.
     """
     if start.fork is not None and start.fork > here.index:
         raise InputError(
@@ -328,10 +328,10 @@ class Hiding(Steering):
         return replace(self, number=place.number_of(self.turn))
 
     def among(self, line: Sequence[Turn]) -> Self:
-        """Return the same hiding of the turn of its digest: the one at its number, else any other.
+        """Return the hiding with the number of the turn of its digest, at its number if possible.
 
         Args:
-            line: the turns of the thread above it.
+            line: the turns of the thread above the hiding.
         """
         turns = (*line[self.number - 1 : self.number], *line) if self.number else ()
         named = (turn.number for turn in turns if turn.recorded_digest == self.digest)
@@ -359,9 +359,9 @@ class Hiding(Steering):
 
 @dataclass(frozen=True, slots=True)
 class Replacement(Steering):
-    """Reply in the slot of a cell that stands for the reply above to its question (rule 20).
+    """Reply that stands for an earlier reply to its question, from its slot on down (rule 20).
 
-    Its record is that of its turn, which names the turns in whose place it stands by their digests.
+    Its record is its turn's, which names the replaced turns by their digests.
 
     Args:
         turn: the turn with the reply: a new one, or an earlier one that is put back.
@@ -373,7 +373,7 @@ class Replacement(Steering):
     source = in_words = ""
 
     def steer(self, place: Position) -> None:
-        """Put the turn in the place of the one above with its question.
+        """Put the turn in the place of the turn above that has its question.
 
         Args:
             place: the place just below the item.

@@ -19,19 +19,19 @@ MAIN: Final = "main"
 
 @dataclass(slots=True, eq=False, repr=False)
 class Carried:
-    """Last turn that a request carried, and its parent: the turns that it carried before that one.
+    """Last turn that a request carried, with its parent: the turns that the request carried before.
 
-    It reads as a tuple of the turns' numbers, oldest first. An unknown turn has the number 0. The
-    first turns of a record that lists only the newest have one 0 together. Requests of one
+    It reads as a tuple of the turns' numbers, oldest first. An unknown turn has the number 0.
+    Unknown first turns have one 0 together. Requests of one
     conversation share their parents, so a turn holds one value, however many turns it carried.
 
     Args:
-        parent: the turns before; ``None`` for an empty list.
+        parent: the earlier turns; ``None`` for an empty list.
         number: the turn's number; 0 if the turn is unknown.
         digest: the turn's digest in records; ``None`` for several unknown turns.
         total: number of turns, including this one.
-        known_chain: their chain digest, if it is known already.
-        size: length of its tuple of numbers.
+        known_chain: the chain digest of all these turns, if it is known already.
+        size: length of the tuple of numbers.
     """
 
     parent: Carried | None = None
@@ -43,7 +43,7 @@ class Carried:
 
     @classmethod
     def from_turns(cls, turns: Iterable[tuple[int, str]]) -> Carried:
-        """Return turns by their numbers and digests, oldest first.
+        """Return the value for a list of turns.
 
         Args:
             turns: their numbers and digests, oldest first.
@@ -55,7 +55,7 @@ class Carried:
 
     @classmethod
     def unknown(cls, total: int, chain: str | None) -> Carried:
-        """Return first turns that a record does not list.
+        """Return the value for the first turns, if a record does not list them.
 
         Args:
             total: number of these turns.
@@ -232,14 +232,14 @@ class Turn(RequestFacts):
 
     @property
     def recorded_digest(self) -> str:
-        """The digest of this turn in records; that of its own record has precedence."""
-        # A prompt whose values were not kept has another text now.
+        """The digest of this turn in records: that of its own record, if it has one."""
+        # The prompt has another text now if its values were not kept.
         recorded = None if self.record is None else self.record.turn
         return recorded or self.digest
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The parts of it that its cell shows: the prompt as typed, and the reply."""
+        """The parts of the turn that its cell shows: the prompt as typed, and the reply."""
         return self.as_typed, self.reply.text
 
     def to_record(self, request: str, shown: Collection[str] = ()) -> Record:
@@ -264,11 +264,10 @@ class Turn(RequestFacts):
         )
 
     def changed_cell(self, cells: Mapping[str, str]) -> str | None:
-        """Return a cell that was sent along and has another text now, if there is one.
+        """Return a cell that was sent along and has changed since; ``None`` for none.
 
         Args:
-            cells: for each cell that has run, the digest of the text that would be sent along of it
-                now.
+            cells: for each cell that has run, the digest of its present text for a request.
         """
         carried = {value.cell: value.sha256 for value in self.values if value.cell is not None}
         changed = (cell for cell, sha256 in carried.items() if cells.get(cell, sha256) != sha256)

@@ -20,12 +20,12 @@ class Window:
 
     Args:
         line: the turns of its thread in order, including hidden turns; some may stand below.
-        index: how many of them stand above the place.
+        index: number of these turns above the place.
         thread: name of the thread.
         last: largest number of turns to carry, the newest; ``None`` for all.
-        hidings: whether the last hiding above that names a turn hides it, by number (rule 19).
+        hidings: by a turn's number, whether the last hiding that names the turn hides it (rule 19).
         instructions: the standing instructions there, with their text (rule 15).
-        instructed_by: hash of the cell that set or ended them; ``None`` for none.
+        instructed_by: hash of the cell that set or ended the instructions; ``None`` for none.
         visible: the turns above that are not hidden, for a request without ``last``.
     """
 
@@ -71,7 +71,7 @@ class Window:
 
     @property
     def carried(self) -> Carried:
-        """The carried turns, as the request's own turn keeps them."""
+        """The carried turns, in the form that the request's own turn keeps."""
         return self.visible.newest(self.last)
 
     @property
@@ -92,7 +92,7 @@ class Window:
 
     @property
     def from_panel(self) -> int:
-        """The number of carried turns from the panel, which Run All does not ask again."""
+        """The number of carried turns that the panel asked, and Run All does not ask again."""
         return [turn.entry for turn in self.turns].count("panel")
 
     def carries_as(self, turn: Turn) -> bool:
@@ -128,10 +128,10 @@ class Position:
     """Place in a conversation: the turns above it by thread, and the steering there.
 
     Args:
-        lines: the turns that a request would carry, and the hidden ones, by thread name.
-        visible: the visible turns of each thread, with the hidings then.
-        replies: for each question above, by its first turn's number and in their order: the turn in
-            force, and the window of a request that asks it.
+        lines: the turns above, including hidden ones, by thread name.
+        visible: the visible turns of each thread, with the hidings for which this holds.
+        replies: by the number of each question's first turn, in order: the turn in force, and the
+            window of a request with the question.
         thread: name of the thread of the place (rule 16).
         instructions: as in :class:`Window`.
         instructed_by: as in :class:`Window`.
@@ -173,7 +173,7 @@ class Position:
         line = self.lines.setdefault(thread, [])
         window = self.window(thread, turn.last)
         if turn.carried == window.visible:
-            # Then the next turn, which has the same parent, is compared by its parent alone.
+            # Then the next turn has the same parent, and the comparison ends there.
             window = replace(window, visible=turn.carried)
         visible = window.visible
         line.append(turn)
@@ -183,7 +183,7 @@ class Position:
         self.visible[thread] = self.hidings, visible
 
     def put(self, turn: Turn) -> None:
-        """Put a turn in the place of the turn in force with its question, if that stands above.
+        """Put a turn in the place of the turn above that has its question, if there is one.
 
         Args:
             turn: the turn, with its number.
@@ -206,7 +206,7 @@ class Position:
     def asked_again(self, question: int) -> Window:
         """Return the window of a request that repeats a question from above.
 
-        It carries the turns above the question, as they are in force here (rule 20).
+        It carries the turns above the question, with the replies that are in force here (rule 20).
 
         Args:
             question: number of the first turn with the question.
@@ -227,7 +227,7 @@ class Position:
             fork: number of turns of the thread above with which it begins; ``None`` to continue it.
         """
         if fork is not None:
-            # The windows of earlier turns keep the old list.
+            # A new list, as windows of earlier turns keep the old one.
             self.lines[name] = self.lines[self.thread][:fork]
             self.visible.pop(name, None)
         self.thread = name

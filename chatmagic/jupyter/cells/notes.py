@@ -352,7 +352,7 @@ class CellNotes(Mapping[str, str]):
         """Note the new sources of Markdown cells, if they were listed above a question.
 
         Args:
-            sources: by the cells' keys.
+            sources: the new sources, by the cells' keys.
         """
         known = self.markdown
         self.take_markdown(

@@ -22,7 +22,7 @@ const TITLED_MS = [300, 3000];
 const ENDED = new Set(["restarting", "autorestarting", "dead", "terminating"]);
 /** Milliseconds until a reply has its last state, unless the page was reloaded meanwhile. */
 const SETTLED_MS = 5000;
-/** After how long without a keystroke an edited Markdown cell is told. */
+/** Milliseconds without a keystroke before an edited Markdown cell is reported. */
 const EDITED_MS = 500;
 
 const ERROR = "cm-error";
@@ -76,7 +76,7 @@ export class Bridge {
     this.prompts = new PromptStyle();
     /** @type {Map<Cell, () => void>} the Markdown cells, each with its listener */
     this.texts = new Map();
-    /** @type {Set<Cell>} those that were edited since the last report */
+    /** @type {Set<Cell>} the Markdown cells that were edited since the last report */
     this.edited = new Set();
     this.rest = 0;
     this.pending = false;
