@@ -22,8 +22,8 @@ class Carried:
     """Last turn that a request carried, with its parent: the turns that the request carried before.
 
     It reads as a tuple of the turns' numbers, oldest first. An unknown turn has the number 0.
-    Unknown first turns have one 0 together. Requests of one
-    conversation share their parents, so a turn holds one value, however many turns it carried.
+    Unknown first turns have one 0 together. Requests of one conversation share their parents, so a
+    turn holds one value, however many turns it carried.
 
     Args:
         parent: the earlier turns; ``None`` for an empty list.

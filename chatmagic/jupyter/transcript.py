@@ -34,7 +34,7 @@ _TURNS: Final = ("Turn", "You", "Reply", "Notes")
 # No word, however long, makes the table wider than its headings.
 _TOP: Final = "text-align: left; vertical-align: top;"
 _FACT: Final = f"{_TOP} min-width: 4em;"
-_SAID: Final = f"{_TOP} overflow-wrap: anywhere;"
+_WRAPPED: Final = f"{_TOP} overflow-wrap: anywhere;"
 AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
 AS_SAVED: Final = "The panel's conversation, as saved:"
@@ -181,7 +181,7 @@ def grid(head: Sequence[str], rows: Sequence[Row], name: str) -> str:
         rows: the cells.
         name: its subject, for a screen reader.
     """
-    cell = f'<td dir="auto" style="{_SAID}">'
+    cell = f'<td dir="auto" style="{_WRAPPED}">'
     shown = [[escape(each) if isinstance(each, str) else each[0] for each in row] for row in rows]
     html = "".join(
         f'<tr><th scope="row" style="{_FACT}">{first}</th>'
@@ -270,7 +270,7 @@ def in_full(title: str, turn: Turn, notes: str = "") -> Shown:
     Args:
         title: its title.
         turn: the turn.
-        notes: notes on it, in words.
+        notes: the notes on the turn, in words.
     """
     states, reply = output.state_lines(turn.reply), turn.reply.text
     html = (

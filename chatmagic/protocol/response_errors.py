@@ -231,10 +231,10 @@ def _by_status(
     """Return the error for a status of failure, or for the documented rate limit."""
     if error_body.is_rate_limit:
         is_used_up = crediting.level(credits) == "empty"
-        event, said = ("No credits left", "") if is_used_up else (_LIMITED.event, quote)
+        event, quoted = ("No credits left", "") if is_used_up else (_LIMITED.event, quote)
         return RateLimitError(
             f"{event}: {error_body.used:,} of {error_body.limit:,} used, "
-            f"{crediting.reset_words(credits)}{said} {at}."
+            f"{crediting.reset_words(credits)}{quoted} {at}."
         )
     by_class = _FAILED if status >= HTTPStatus.INTERNAL_SERVER_ERROR else _REFUSED
     rule = _RULES.get(status, by_class)

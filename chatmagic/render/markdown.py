@@ -275,7 +275,7 @@ class _Renderer(RendererHTML):
         )
         side = markdown_parser.code_direction(tokens[idx])
         box = sanitize.CODE_GOES_ON if env["goes_on"] else sanitize.CODE_BOX
-        # A screen reader hears the name with the box.
+        # A screen reader reads the name with the box.
         drawn = f'class="chatmagic-language" aria-hidden="true" style="{sanitize.LANGUAGE}"'
         head = f"<div {drawn}>{escape(name)}</div>" if name and not env["continues"] else ""
         env["continues"] = False

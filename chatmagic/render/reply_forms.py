@@ -79,16 +79,16 @@ def to_text(text: str, format: str) -> str:
 
 
 _BEGINNING: Final = 1_000
-"""Number of characters of which :func:`excerpt` reads the Markdown."""
+"""Number of first characters that :func:`excerpt` reads as Markdown."""
 
 
 def excerpt(text: str, format: str, limit: int = 60) -> str:
-    """Return the beginning of a reply on one line, without the signs of Markdown.
+    """Return the beginning of a reply on one line, without its Markdown syntax.
 
     Args:
         text: the reply.
         format: as for :func:`to_html`.
-        limit: the most characters.
+        limit: the largest number of characters.
     """
     begin = text[:_BEGINNING]
     if format == "markdown":
@@ -98,7 +98,7 @@ def excerpt(text: str, format: str, limit: int = 60) -> str:
 
 
 def _words(token: Token) -> str:
-    """Return the text of a piece of Markdown; a line's end is a space."""
+    """Return the text of a token of Markdown; a line break is a space."""
     if token.children:
         return "".join(map(_words, token.children))
     return " " if token.type.endswith("break") else token.content
@@ -182,7 +182,7 @@ def _node(name: str, value: Any, level: int) -> str:
 
 
 def _leaf(value: Any) -> str:
-    """Return a value that holds no others, in the colour that code gives to its type."""
+    """Return the HTML of a value without parts, in the colour of its type in code."""
     kind = {str: "s", int: "m", float: "m"}.get(type(value), "k")
     return f'<span style="{sanitize.TOKENS[kind]}">{_quoted(value)}</span>'
 

@@ -79,7 +79,7 @@ LANGUAGE: Final = (
     "position: sticky; left: 0; width: max-content; user-select: none; -webkit-user-select: none; "
     "font-size: 80%; color: color-mix(in srgb, currentColor 75%, transparent);"
 )
-"""The name of a code block's language above it, which is not copied with the code."""
+"""The style of a language's name above a code block; the name is not copied with the code."""
 CODE_GOES_ON: Final = f"overflow-x: auto; padding: 0.4em 0.8em 0; {_CODE_COLOUR}"
 """The box of a part of a code block that continues in the next box."""
 # Only the box of a reply with coloured code defines the colours.

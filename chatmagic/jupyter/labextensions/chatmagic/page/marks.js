@@ -76,7 +76,7 @@ const RUN_KEY = {
 const CHECKED_MS = 20;
 const CHECKED = 50;
 const NOTE_STYLE =
-  // Behind the cell's number, which narrow pages show above.
+  // After the cell's number; narrow pages show the number above.
   "grid-column: 1 / -1; margin: 2px 0 2px " +
   "clamp(11px, (100vw - 760px) * 99, var(--jp-cell-prompt-width, 64px) + 11px); " +
   "padding-inline-start: 8px; font-family: var(--jp-ui-font-family); " +

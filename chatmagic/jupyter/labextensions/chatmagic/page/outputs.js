@@ -168,7 +168,7 @@ export class KnownOutputs {
   }
 }
 
-/** Return whether an output is an error without a traceback, as ours are. @param {any} output */
+/** Return whether an output is an error without a traceback, as in chatmagic. @param {any} output */
 export function isInWords(output) {
   const { output_type: kind, ename, traceback } = output?.toJSON() ?? {};
   return kind === "error" && String(traceback?.[0]).startsWith(`${ename}: `);
