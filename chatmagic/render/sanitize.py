@@ -76,8 +76,8 @@ _CODE_COLOUR: Final = (
 )
 CODE_BOX: Final = f"{BOX} padding: 0.4em 0.8em; {_CODE_COLOUR}"
 LANGUAGE: Final = (
-    "position: sticky; left: 0; width: max-content; user-select: none; -webkit-user-select: none; "
-    "font-size: 80%; color: color-mix(in srgb, currentColor 75%, transparent);"
+    "user-select: none; -webkit-user-select: none; font-size: 80%; "
+    "color: color-mix(in srgb, currentColor 75%, transparent);"
 )
 """The style of a language's name above a code block; the name is not copied with the code."""
 CODE_GOES_ON: Final = f"overflow-x: auto; padding: 0.4em 0.8em 0; {_CODE_COLOUR}"
