@@ -251,10 +251,11 @@ class Client:
                 return ModelList(names, asking.header_facts["credits"], asking.exchange.origin)
         except ChatError as error:
             if error.status not in _NO_LIST:
+                error.hint = error.hint and self.endpoint.words_here(error.hint)
                 raise
             raise NotUnderstoodError(
                 f"{self.endpoint.origin} lists no models (HTTP {error.status}).",
-                hint=_NAME_IT,
+                hint=self.endpoint.words_here(_NAME_IT),
                 status=error.status,
                 credits=error.credits,
             ) from None

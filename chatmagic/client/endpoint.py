@@ -110,7 +110,7 @@ class Endpoint:
 
     def how_to_give_a_key(self) -> str:
         """Return the advice for an address without a key."""
-        gives = "%chat_login asks for one" if self.has_commands else "Client(api_key=…) takes one"
+        gives = self.words_here("%chat_login asks for one")
         if self.elsewhere != NO_ADDRESS:
             return gives
         return f"CHATMAGIC_BASE_URL={self.posted_to()} beside the key sends it there, or {gives}"
@@ -122,9 +122,7 @@ class Endpoint:
             name: the setting's name.
             value: the value.
         """
-        if self.has_commands:
-            return f'%config ChatMagics.{name} = "{value}"'
-        return f'Client({name}="{value}")'
+        return self.words_here(f'%config ChatMagics.{name} = "{value}"')
 
     def how_to_set_auth(self, auth: Auth) -> str:
         """Return the line that sets another way to send the key.
@@ -136,16 +134,13 @@ class Endpoint:
             return f"%env {AUTH_VARIABLE}={auth}"  # which counts before the setting
         return self.how_to_set("auth", auth)
 
-    def words_here(self, words: str | None) -> str | None:
+    def words_here(self, words: str) -> str:
         """Return advice for a notebook, in Python's words if it belongs to no kernel.
 
         Args:
-            words: the advice; ``None`` for none.
+            words: the advice.
         """
-        if words is not None and not self.has_commands:
-            for pattern, here in _IN_PYTHON:
-                words = re.sub(pattern, here, words)
-        return words
+        return words if self.has_commands else words_for_python(words)
 
     def posted_to(self) -> str:
         """Return the address that requests are posted to, for a message: no key is in it."""
@@ -153,16 +148,34 @@ class Endpoint:
 
 
 _IN_PYTHON: Final = (
-    (r"%config ChatMagics\.(\w+) = (\{.*?\})", r"Client(\1=\2)"),
+    (r"%config ChatMagics\.(\w+) = (\{.*?\}|\".*?\")", r"Client(\1=\2)"),
     ("%chat shows (?:the settings|it)", "Client(base_url=…) sets the address"),
     ("--temperature, --max-tokens, ChatMagics.extra_body", "temperature, max_tokens, extra_body"),
     ("; %chat shows that", ""),
     ("%chat shows where the key comes from; ", ""),
-    ("%chat_login asks for another one", "Client(api_key=…) takes another one"),
+    ("%chat_login asks for (one|another one)", r"Client(api_key=…) takes \1"),
     ("connect to it: %chat_connect URL", "Client(base_url=URL) asks it"),
-    ("--last N, or %chat_reset", "last=N, or a new Session"),
+    ("%chat_connect URL --model NAME", "Client(model=NAME)"),
+    ("%chat_reset", "a new Session"),
+    ("%chat_credits --usage shows", "The session's ledger shows"),
+    ("%chat_history shows it", "session.messages() has it"),
+    ("%chat_continue, in a cell below, goes on with what came", 'ask("Go on.") asks for the rest'),
+    (", or run %chat_cassette FILE|%chat_cassette FILE --record, or (?=CHATMAGIC)", ""),
+    (r"%chat_cassette (\w+)(?: --record)? (makes|saves)", r"CHATMAGIC_CASSETTE=\1 \2"),
+    ("--last N", "last=N"),
 )
 """Patterns of advice for a notebook, and Python's words in their place."""
+
+
+def words_for_python(words: str) -> str:
+    """Return advice for a notebook, in Python's words.
+
+    Args:
+        words: the advice, as a notebook shows it.
+    """
+    for pattern, here in _IN_PYTHON:
+        words = re.sub(pattern, here, words)
+    return words
 
 
 @dataclass(frozen=True, slots=True)

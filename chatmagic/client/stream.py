@@ -178,7 +178,7 @@ class Asking:
         except BaseException as error:
             self.close()
             if isinstance(error, ChatError):
-                error.hint = self._endpoint.words_here(error.hint)
+                error.hint = error.hint and self._endpoint.words_here(error.hint)
                 raise error.alone()  # noqa: B904 - it is that very error
             raise
 
@@ -349,7 +349,7 @@ class ReplyStream(Asking):
             error.status = error.status or exchange.status
             if isinstance(error, ChatError) and error.reply is None:
                 self._advised(error)
-            error.hint = self._endpoint.words_here(error.hint)
+            error.hint = error.hint and self._endpoint.words_here(error.hint)
             raise error.alone()  # noqa: B904 - it is that very error
         self._state, self._over_at = "complete", monotonic()
 

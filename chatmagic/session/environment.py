@@ -26,6 +26,7 @@ from chatmagic.client.endpoint import (
     ServiceSetup,
     request_fields,
     request_headers,
+    words_for_python,
 )
 from chatmagic.client.stream import CreditTracker
 from chatmagic.conversation.cell_order import Layout
@@ -104,13 +105,21 @@ class Environment:
         """Return the budget that is set here, as it was typed; ``None`` for none."""
         return None
 
+    def words_here(self, words: str) -> str:
+        """Return advice for a notebook, in the words of this place.
+
+        Args:
+            words: the advice.
+        """
+        return words_for_python(words)
+
     def notify(self, line: str) -> None:
         """Show a line to the user, beside the reply.
 
         Args:
             line: the line of text.
         """
-        warnings.warn(line, stacklevel=2)
+        warnings.warn(self.words_here(line), stacklevel=2)
 
     def start_emulator(self) -> tuple[str, Secret]:
         """Start the emulator of this place, if it is not running; return its address and a key.
@@ -156,6 +165,14 @@ class ConfiguredEnvironment(Environment):
     def has_person(self) -> bool:
         """Return whether a person has asked here, so that a cassette records by itself."""
         return self.is_watched()
+
+    def words_here(self, words: str) -> str:
+        """Return advice for a notebook, as it is.
+
+        Args:
+            words: the advice.
+        """
+        return words
 
     def notify(self, line: str) -> None:
         """Print a line; unlike a warning, it fails no cell.

@@ -465,7 +465,8 @@ class Job:
         self.file.close()
         error = self.error
         if isinstance(error, ChatError):
-            error.hint = " ".join(filter(None, [error.hint, self._progress()]))
+            hint = " ".join(filter(None, [error.hint, self._progress()]))
+            error.hint = self.asker.environment.words_here(hint)
         elif isinstance(error, KeyboardInterrupt) or (error is None and self.is_stopped):
             # An interrupt here comes from the user's rows, as the caller's thread gets all others.
             how = "Stopped." if error is None else "Interrupted."

@@ -642,8 +642,10 @@ class AskRun:
         elif raised is not None:
             self.problem = raised
         if isinstance(self.problem, TooLongError) and not self.window.turns:
-            less = self.setup.endpoint.words_here(LESS_HINT) or ""
+            less = self.setup.endpoint.words_here(LESS_HINT)
             self.problem.hint = (self.problem.hint or "").replace(less, SHORTER_HINT)
+        if isinstance(self.problem, ChatError | ChatInterrupted) and self.problem.hint is not None:
+            self.problem.hint = self.session.environment.words_here(self.problem.hint)
         if self.problem is not None:
             raise self.problem from None
         return cast("Outcome", self.outcome)

@@ -12,9 +12,10 @@ from environments import resolved_in_client, resolved_in_kernel
 
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, Timeout, request_fields, request_headers
-from chatmagic.errors import HTTPS_WANTED, LESS_HINT, AuthenticationError, InputError
+from chatmagic.errors import GOES_ON, HTTPS_WANTED, LESS_HINT, AuthenticationError, InputError
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.response_errors import ADDRESS_HINT, Answer, error_from_response
+from chatmagic.session.forms import KEPT
 
 KEY = "sk-private-7d1f"
 HOME, AWAY = "https://home.example", "https://away.example"
@@ -194,15 +195,21 @@ def test_how_a_key_goes_in_another_way(words: str, *, in_kernel: bool, is_set: b
 @pytest.mark.parametrize(
     ("there", "here"),
     [
-        (None, None),
         ('%config ChatMagics.timeout = {"total": 5}', 'Client(timeout={"total": 5})'),
         (ADDRESS_HINT, "Is the base address right? Client(base_url=…) sets the address."),
         (HTTPS_WANTED, "Connect to it with https. Client(base_url=…) sets the address."),
         (LESS_HINT, "Send less of it: last=N, or a new Session."),
         ("If so, connect to it: %chat_connect URL.", "If so, Client(base_url=URL) asks it."),
+        (GOES_ON, 'ask("Go on.") asks for the rest.'),
+        (KEPT, "Its text was paid for and is kept as a turn: session.messages() has it."),
+        (
+            "%chat_cassette FILE makes a new cassette.",
+            "CHATMAGIC_CASSETTE=FILE makes a new cassette.",
+        ),
+        ("%chat_cassette OTHER --record saves to it", "CHATMAGIC_CASSETTE=OTHER saves to it"),
     ],
 )
-def test_python_is_advised_in_its_words(there: str | None, here: str | None) -> None:
+def test_python_is_advised_in_its_words(there: str, here: str) -> None:
     """A kernel keeps the words of a notebook."""
     service = resolved_in_client(ENVIRONMENT)
     assert service.words_here(there) == here
@@ -213,6 +220,5 @@ def test_python_is_advised_in_its_words(there: str | None, here: str | None) -> 
 def test_no_advice_in_python_names_a_command(status: int) -> None:
     """Nor an option of a command."""
     answer = Answer(status, [], datetime(2026, 1, 1, tzinfo=UTC))
-    words = resolved_in_client(ENVIRONMENT).words_here(error_from_response(answer, b"").hint)
-    assert words
+    words = resolved_in_client(ENVIRONMENT).words_here(str(error_from_response(answer, b"").hint))
     assert not re.search(r"%\w|--\w|ChatMagics", words)

@@ -717,6 +717,28 @@ def test_it_is_in_the_ledger_and_no_question() -> None:
         assert len(session.conversation) == 2
 
 
+@pytest.mark.parametrize(
+    ("variable", "hint"),
+    [
+        ("CHATMAGIC_CASSETTE", "Record it first: CHATMAGIC_MODE=record."),
+        ("CHATMAGIC_MODE", "Set CHATMAGIC_CASSETTE; mode live asks the service."),
+    ],
+)
+def test_plain_python_is_not_told_of_commands(
+    variable: str, hint: str, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither of a budget's, in an ask and a map, nor of a cassette's."""
+    monkeypatch.setattr(_startup, "BUDGET", "0 turns")
+    for ask in (session.ask, lambda text: session.map(text, [1], yes=True)):
+        with pytest.raises(BudgetError) as caught:
+            ask("{{ it }}")
+        assert str(caught.value.hint).startswith("The session's ledger shows what was used. ")
+    monkeypatch.setenv(variable, "replay")
+    with pytest.raises(InputError) as refused:
+        session.ask("a")
+    assert refused.value.hint == hint
+
+
 def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """As any request; nothing was sent then."""
     monkeypatch.setattr(_startup, "BUDGET", "1 turn")
