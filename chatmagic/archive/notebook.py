@@ -97,7 +97,7 @@ class Notebook:
 
     Args:
         path: path of the file.
-        outputs: those with a record, in the order of the cells.
+        outputs: the outputs with a record, in the order of the cells.
         problems: a line for each record that cannot be read, and each reply that is not complete.
         cells: its code cells.
         texts: the readable texts of sources and outputs, with the cells' numbers; the source of a

@@ -373,7 +373,7 @@ def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str
 
 
 def _plain(interaction: Record | Interaction) -> str:
-    """Return the digest of a request without Markdown cells: not every run knows them."""
+    """Return the digest of a request without Markdown cells, which not every run sends."""
     return interaction.without_markdown or interaction.request
 
 
@@ -490,7 +490,7 @@ def table(audits: Sequence[Audit], *, values: bool, summary: bool = False) -> st
     """Return the findings for a terminal: a line for each file, then a table of each.
 
     Args:
-        audits: of each file.
+        audits: the audit of each file.
         values: whether to list the private texts in the files.
         summary: whether to leave out the tables.
     """

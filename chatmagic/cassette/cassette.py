@@ -113,7 +113,8 @@ def resolve(
         environ: the environment's variables.
         magic: the settings of the last ``%chat_cassette``; ``None`` before its first use.
         config: the settings of ``ChatMagics``; ``None`` for none.
-        changed_later: those of ``cassette`` and ``mode`` that were configured after the magic ran.
+        changed_later: the options, ``cassette`` or ``mode``, that were configured after the magic
+            ran.
         interactive: whether a person runs the cells. It decides if no mode is set: a person
             records, a program replays.
 

@@ -205,7 +205,7 @@ def by_identity(interactions: Iterable[Interaction]) -> dict[tuple[object, ...],
     The owner is not part of it.
 
     Args:
-        interactions: in the order of the file.
+        interactions: the interactions, in the order of the file.
     """
     count: Counter[tuple[object, ...]] = Counter()
     by_key: dict[tuple[object, ...], Interaction] = {}
@@ -224,7 +224,7 @@ def to_text(interactions: Iterable[Interaction]) -> str:
     """Return the text of a cassette.
 
     Args:
-        interactions: in their order.
+        interactions: the interactions, in their order.
     """
     items = tuple(interactions)
     head = _line({"chatmagic": "cassette", "version": VERSION})
@@ -245,7 +245,7 @@ def _name(item: Interaction, turn: str) -> str:
 
 
 def _text_of(items: Iterable[Interaction], names: _Names) -> str:
-    """Return the lines of some exchanges; ``names`` are those of all exchanges of their file."""
+    """Return the lines of some exchanges; ``names`` has the names of all in their file."""
     # A lone surrogate has no UTF-8, but JSON has an escape for it.
     text = "".join(_written(item, names) for item in items)
     return text.encode("utf-8", "backslashreplace").decode()

@@ -92,7 +92,7 @@ class Matcher:
     """The interactions of one cassette, and their use by one kernel.
 
     Args:
-        interactions: in the order recorded.
+        interactions: the interactions, in the order recorded.
     """
 
     def __init__(self, interactions: Iterable[Interaction]) -> None:
@@ -210,7 +210,7 @@ class Matcher:
         """Add the interactions of another cassette at the end.
 
         Args:
-            interactions: in their order.
+            interactions: the interactions, in their order.
 
         Returns:
             The interactions that may not be recorded here (rule 5).

@@ -330,7 +330,7 @@ def server_names() -> str:
 
 
 def known_servers() -> dict[str, Server]:
-    """Return the servers by name; those of the user's file count before ours.
+    """Return the servers by name; the user's file has precedence over chatmagic's list.
 
     Raises:
         InputError: the user's file cannot be read.

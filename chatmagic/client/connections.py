@@ -147,7 +147,7 @@ class Clock:
         self._count("total")
 
     def enter(self, which: Which) -> None:
-        """Begin a phase, whose timeout replaces that of the phase before.
+        """Begin a phase, whose timeout replaces the previous phase's.
 
         Args:
             which: the phase, by its name in :class:`Timeout`.

@@ -307,7 +307,7 @@ def request_fields(extra_body: object, model: object = None) -> dict[str, Any]:
 
 
 def request_headers(extra_headers: object) -> dict[str, str]:
-    """Return the headers that a request has beside those of the connection.
+    """Return the headers that a request has beside the connection's headers.
 
     Args:
         extra_headers: a mapping of names to values; ``None`` is empty.

@@ -106,7 +106,7 @@ class Emulator:
 
 
 class _Server(ThreadingTCPServer):
-    """Server that knows its open connections; none of them delays the end of the process."""
+    """Server with a set of its open connections; none of them delays the end of the process."""
 
     allow_reuse_address = True
     daemon_threads = True

@@ -216,7 +216,7 @@ class Background:
     def _failed(
         self, owner: str | None, threads: Sequence[str] | None, *, waited: bool = True
     ) -> _Task | None:
-        """Return a question that failed before that of a cell, if any; each is returned once."""
+        """Return a question that failed before a cell's question, if any; each is returned once."""
         ended = [t for t in (*self._tasks,) if t.ended.is_set() and t.is_before(threads)]
         self._forget(ended)
         for task in ended:

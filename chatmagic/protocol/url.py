@@ -189,7 +189,7 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
 
 
 def _is_versioned(path: str) -> bool:
-    """Return whether a path ends in a version, such as ``/v1``, or in ``/openai`` behind one."""
+    """Return whether a path ends in a version, such as ``/v1``, or in ``/openai`` after it."""
     # Google's compatible paths have "openai" after the version.
     name = path.removesuffix("/openai").rpartition("/")[2]
     return name.startswith("v") and name[1:2] in {*_DIGITS}

@@ -205,7 +205,7 @@ def heading_tag(levels: Sequence[int]) -> str:
 
 
 class _Renderer(RendererHTML):
-    """Writer of HTML; ``env`` says whether the reply is live, and counts the costly parts."""
+    """Writer of HTML; ``env`` holds whether the reply is live, and the counts of costly parts."""
 
     def text(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         return sanitize.typed(tokens[idx].content, cut=env["cut"])

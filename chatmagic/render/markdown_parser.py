@@ -239,7 +239,7 @@ def top_blocks(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def set_directions(tokens: Sequence[Token], whole: str = "") -> str:
-    """Set the direction of each block that differs from that of the whole reply.
+    """Set the direction of each block that differs from the direction of the whole reply.
 
     The page's own way (``dir="auto"``) counts code as words, and gives each item of a list a
     direction of its own.

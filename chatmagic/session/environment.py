@@ -392,7 +392,7 @@ def _normalized(base_url: str) -> str:
 
 
 def of_process() -> Environment:
-    """Return the kernel's environment; without a kernel that of plain Python."""
+    """Return the kernel's environment; without a kernel, the environment of plain Python."""
     return (config.find_kernel or Environment)()
 
 
@@ -481,7 +481,7 @@ class ClientPool:
 
     @property
     def credit_state(self) -> CreditTracker:
-        """The credits as the client of the latest ask knows them."""
+        """The credits that the client of the latest ask knows."""
         return CreditTracker() if self.latest is None else self.latest.credit_tracker
 
     def client(self, source: AnswerSource, setup: Callable[[], ServiceSetup]) -> Client:

@@ -684,7 +684,7 @@ def run(
         block: whether to wait for the end.
 
     Raises:
-        ChatError: something cannot be sent, the user did not agree, or the job ended early.
+        ChatError: a row cannot be sent, the user did not agree, or the job ended early.
         ChatInterrupted: a person stopped it.
     """
     if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:

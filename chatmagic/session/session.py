@@ -361,7 +361,7 @@ class Session:
             with ``block=False`` a handle, whose ``result()`` returns the same.
 
         Raises:
-            InputError: something cannot be sent, or the map was not agreed to.
+            InputError: a row cannot be sent, or the user did not agree to the map.
             ChatError: an error that would end the other rows, too, such as used-up credits; the
                 finished rows are in the file.
             ChatInterrupted: a person stopped the map; the finished rows are in the file.

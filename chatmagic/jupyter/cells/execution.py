@@ -35,7 +35,7 @@ class Host:
     Args:
         name: its name, for a person.
         variable: a variable in the environment of its kernels.
-        value: that variable's value; empty for any.
+        value: the value of the variable; an empty text allows any value.
         is_watched: whether a person sees the outputs.
         updates_ended: whether it is known to update the display of a cell that has ended.
         names_cells: whether each of its requests names a cell. Then a request without a cell is

@@ -400,9 +400,9 @@ def _tagged(above: list[CellRun], below: list[CellRun], name: str) -> dict[str, 
 
 
 def _stop(kernel: Kernel, given: Arguments) -> None:
-    """Stop a reply that comes in the background: ``%chat_stop 3`` that of cell [3].
+    """Stop a reply in the background: ``%chat_stop 3`` stops the reply of cell [3].
 
-    Without a number it stops the only one. The text so far is kept, marked.
+    Without a number it stops the only running reply. The text so far is kept, marked.
     """
     asker = kernel.background.stop(given.words)
     print(f"The reply to {asker} was stopped; the text so far is kept, marked.")

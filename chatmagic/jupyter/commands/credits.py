@@ -19,7 +19,7 @@ from chatmagic.session.ledger import EMULATOR, Ledger, LedgerRow, Meter, Sure
 from chatmagic.text import counted
 
 MOST_SHOWN: Final = 20
-"""The most rows of the table, which are those of the latest requests."""
+"""The largest number of rows in the table, which shows the latest requests."""
 MOST_PLOTTED: Final = 100
 """The largest number of bars in the plot."""
 _HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")

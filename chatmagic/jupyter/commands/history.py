@@ -17,10 +17,10 @@ from chatmagic.text import counted
 def _history(kernel: Kernel, given: Arguments) -> None:
     """Show the conversation.
 
-    ``%chat_history`` gives a line for each turn, the newest 100 at most; ``%chat_history
-    1-100`` lists these turns, ``%chat_history 2`` shows the second turn in full,
-    ``%chat_history all`` everything, ``%chat_history WORD`` the turns that hold the word in
-    prompt or reply; quotes around it make a word of a number, too.
+    ``%chat_history`` gives a line for each turn, the newest 100 at most. ``%chat_history 1-100``
+    lists these turns. ``%chat_history 2`` shows the second turn in full, and ``%chat_history all``
+    shows all turns. ``%chat_history WORD`` lists the turns with the word in prompt or reply; a
+    number in quotes is a word, too.
     """
     owner, _ = kernel.cell()
     here = kernel.window(kernel.settings.last)

@@ -63,7 +63,7 @@ class Drawn:
 
     @cached_property
     def html(self) -> str:
-        """The whole reply in its box, by whose classes a page knows its content."""
+        """The whole reply in its box; a page recognizes the content by the box's classes."""
         return self.reply.box(self._mark) + PARTIAL
 
     @property

@@ -1,4 +1,4 @@
-"""The messages between the kernel and a page: those of the bridge, and those of the panel's views.
+"""The messages between the kernel and a page, of the bridge and of the panel's views.
 
 ``page/messages.js`` of the labextension lists them all with their types, and
 ``tests/samples/messages.json`` has an example of each. All are JSON objects with a ``kind``. None
@@ -24,7 +24,7 @@ PROTOCOL: Final = 3
 TARGET: Final = "chatmagic.bridge"
 URGENT: Final = "chatmagic.urgent"
 ID: Final = f"chatmagic.bridge.{PROTOCOL}."
-"""Beginning of the comm's id: a page that missed its opening knows it by any message."""
+"""Beginning of the comm's id, by which a page that missed the opening recognizes any message."""
 
 Message: TypeAlias = dict[str, Any]
 """A message, or a part of one."""

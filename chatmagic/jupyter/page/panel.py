@@ -182,7 +182,7 @@ class Panels:
         self.context = contextvars.copy_context()
         """The context in which messages are sent."""
         self.thread = ""
-        """The thread that was chosen in a panel; empty for that of the last cell."""
+        """The thread that was chosen in a panel; empty for the last cell's thread."""
         self._shown: tuple[Shown, ...] = ()
         self._widgets: dict[str | None, tuple[DOMWidget, Shown]] = {}
         self._announced = dict(self.entries().window()[0])
