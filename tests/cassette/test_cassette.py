@@ -337,14 +337,14 @@ def test_connecting_and_logging_in_need_no_key_in_replay(
     """What is printed where there is a key is printed where there is none; nobody is asked."""
     connect = f"%chat_connect {emulator.url}"
     shell.do(f"%chat_cassette {FILE} --record")
-    recorded = shell.machine(connect).printed
+    recorded = shell.machine(connect).texts
     shell.do("%chat echo:one")
     no_service(monkeypatch)
     shell.do("%chat_reset")
-    assert shell.machine(connect).printed == recorded
-    assert "%chat_login" in shell.do(connect).printed
+    assert shell.machine(connect).texts == recorded
+    assert "%chat_login" in shell.do(connect).texts[0]
     shell.do(f"%chat_cassette {FILE} --replay")
-    assert shell.do(connect).printed == recorded
+    assert shell.do(connect).texts == recorded
     assert "no key is needed" in shell.machine("%chat_login").printed
     monkeypatch.setenv("CHATMAGIC_MODE", "replay")
     shell.do("%chat_cassette --off")
