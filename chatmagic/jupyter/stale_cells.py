@@ -7,7 +7,9 @@ from collections.abc import Collection, Sequence
 from chatmagic._log import swallowed
 from chatmagic.conversation.staleness import Causes
 from chatmagic.errors import ChatError
+from chatmagic.protocol.credits import are_told
 from chatmagic.session.budget import OTHERS
+from chatmagic.session.ledger import Meter
 from chatmagic.session.session import Session
 from chatmagic.text import counted
 
@@ -42,12 +44,13 @@ def quote(session: Session, cells: Collection[str], causes: Causes, where: str =
     # A cell that asked for another reply to a turn asks once more.
     count = max(len(cells), len(turns))
     more = f", and {count:,} are asked again" if count > stale else ""
+    takes = cost(session, count)
     are = "is" if stale == 1 else "are"
-    return f"{counted(stale, 'turn')}{where} {are} stale{more}: {cost(session, count)}"
+    return f"{counted(stale, 'turn')}{where} {are} stale{more}{takes and f': {takes}'}"
 
 
 def cost(session: Session, count: int) -> str:
-    """Return the approximate cost of requests in credits, in words.
+    """Return the approximate cost of requests in credits, in words; empty if none are told.
 
     Args:
         session: the session.
@@ -57,9 +60,9 @@ def cost(session: Session, count: int) -> str:
         return "a replay takes no credits"
     ledger = session.ledger
     last = next(reversed(ledger.rows), None)
-    credits = None if last is None else ledger.meter(last.service).about(count)
-    if credits is None:
-        return "its cost is not known yet"
+    meter = Meter() if last is None else ledger.meter(last.service)
+    if (credits := meter.about(count)) is None:
+        return "its cost is not known yet" if last is None or are_told(meter.credits) else ""
     return f"about {counted(credits, 'credit')}, by the cost of recent requests; {OTHERS}"
 
 

@@ -93,7 +93,7 @@ def listing(
     first, last = listed or (max(1, count - MOST_LISTED + 1), count)
     rows = _rows(conversation, notebooks, range(first, last + 1), here)
     carried = "" if here is None else _carried(here, count)
-    end = f"{_summary(conversation, order)}{carried}{_more(first, last, count)}"
+    end = f"{_summary(conversation, order, here)}{carried}{_more(first, last, count)}"
     return tabulated(_TURNS, rows, "Turns", end)
 
 
@@ -284,8 +284,10 @@ def in_full(title: str, turn: Turn, notes: str = "") -> Shown:
     return html, "\n".join(map(to_terminal, parts))
 
 
-def _summary(conversation: Conversation, order: str) -> str:
+def _summary(conversation: Conversation, order: str, here: Window | None) -> str:
     count = len(conversation)
+    if not count and here is not None and any(conversation.threads.values()):
+        return f"The thread {here.thread} has no turn yet. %chat_thread lists the threads."
     if not count:
         return "The conversation is empty. %chat_load restores the saved notebook's conversation."
     stale = len(conversation.stale_turns())

@@ -48,9 +48,9 @@ def enter(session: Session, row: LedgerRow) -> None:
 @pytest.mark.parametrize(
     ("costs", "words"),
     [
-        ((), "its cost is not known yet"),
-        ((None,), "its cost is not known yet"),
-        ((3, 4), "about 14 credits, by the cost of recent requests; others may share the quota"),
+        ((), ": its cost is not known yet"),
+        ((None,), ""),
+        ((3, 4), ": about 14 credits, by the cost of recent requests; others may share the quota"),
     ],
 )
 def test_what_they_take_is_an_estimate(costs: tuple[int | None, ...], words: str) -> None:
@@ -65,7 +65,7 @@ def test_what_they_take_is_an_estimate(costs: tuple[int | None, ...], words: str
         enter(session, replace(ROW, number=number, each=each))
     causes = session.conversation.causes()
     quoted = stale_cells.quote(session, ["b", "c", "d"], causes)
-    assert quoted == f"2 turns are stale, and 4 are asked again: {words}"
+    assert quoted == f"2 turns are stale, and 4 are asked again{words}"
 
 
 def test_a_replay_takes_no_credits() -> None:

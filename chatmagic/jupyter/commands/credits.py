@@ -87,6 +87,8 @@ def _lately(meter: Meter) -> str:
     last, each = ("turn", "") if len(costs) == 1 else (f"{len(costs)} turns", " each")
     turns = meter.turns_left(credits.remaining)
     more = "" if turns is None else f", enough for about {counted(turns, 'more turn')} like that"
+    if turns == 0:
+        more = ", not enough for one more turn like that"
     return f"the last {last} took {took}{each}; {left}{more}"
 
 

@@ -76,10 +76,8 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
     is_sent = not stale_cells.is_replayed(kernel.session)
     if len(asks) > _FEW and is_sent and execution.audience != "machine":
         takes = stale_cells.cost(kernel.session, len(asks))
-        if input(f"{len(asks)} requests: {takes}.\nAsk? [y/N] ").strip().lower() not in {
-            "y",
-            "yes",
-        }:
+        words = f"{len(asks)} requests{takes and f': {takes}'}.\nAsk? [y/N] "
+        if input(words).strip().lower() not in {"y", "yes"}:
             raise InputError("Nothing was sent.")
     reply = None
     for each in asks:

@@ -140,7 +140,6 @@ def test_a_cassettes_answers_count_nothing(
 
 def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
     """In a sentence, a plot and a table, which says once that others may share the quota."""
-    del account
     assert bare.do("%chat_credits --usage").texts == ["No request was sent from this kernel yet."]
     bare.machine("%%chat\nHello?")
     assert "known from the second answer on" in bare.do("%chat_credits --usage").texts[0]
@@ -172,6 +171,9 @@ def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
     assert (
         rows[0].request == bare["chatmagic"].current_session().conversation.turns[0].record.request
     )
+    account.left = 4
+    bare.machine("%%chat\nHello?")
+    assert "not enough for one more turn like that." in bare.do("%chat_credits --usage").texts[0]
 
 
 USED = b'data: {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 4}}\n\n'

@@ -51,6 +51,9 @@ def test_history(shell: Shell) -> None:
     assert "long " * 40 in shell.do("%chat_history all").texts[0]
     for wrong in ("0", "3", "-1"):
         assert "1 to 2" in shell.fails(f"%chat_history {wrong}").traceback[0]
+    shell.do("%chat_thread other")
+    empty = "The thread other has no turn yet. %chat_thread lists the threads."
+    assert shell.do("%chat_history").texts == [empty]
 
 
 def test_history_finds_turns(shell: Shell) -> None:
