@@ -107,9 +107,10 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
     """
     is_json = record is _NO_RECORD and reply.parsed is not None
     format = "json" if is_json else record.parameters.get("format", "markdown")
+    merged = [f"{each[0].upper()}{each[1:]}." for each in options.merged_cell_notes(record.prompt)]
     states = "".join(
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
-        for line in (*state_lines(reply), *_merged(record))
+        for line in (*state_lines(reply), *merged)
     )
     answered = _answered(record)
     head = answered and f'<p style="{QUIET} margin: 0 0 0.4em;">{escape(answered)}</p>'
@@ -163,12 +164,6 @@ def _markdown(reply: Reply, record: Record, body: str) -> str:
         MARKDOWN_MARK,
     ]
     return "\n\n".join(filter(None, blocks))
-
-
-def _merged(record: Record) -> list[str]:
-    """Return a sentence on a command within the prompt, if there is one."""
-    notes = options.merged_cell_notes(record.prompt)
-    return [f"{note[0].upper()}{note[1:]}." for note in notes]
 
 
 def _answered(record: Record) -> str:

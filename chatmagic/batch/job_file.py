@@ -159,10 +159,11 @@ class JobFile:
         Raises:
             InputError: it cannot be opened, another job has it, or it is another file.
         """
-        mode, opener = ("r", None) if self._replays else ("r+", _created)
         try:
+            if not self._replays:
+                self.path.touch()
             # Not the mode for appending, as a line overwrites its room.
-            self._file = FileIO(self.path, mode, opener=opener)
+            self._file = FileIO(self.path, "r" if self._replays else "r+")
         except (OSError, ValueError) as error:
             if self._replays and isinstance(error, FileNotFoundError):
                 return self
@@ -335,10 +336,6 @@ class JobFile:
         self._failed.discard(key)
         if reply.error is not None and not self._replays:
             self._failed.add(key)
-
-
-def _created(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CREAT, 0o666)
 
 
 def _short(key: str) -> bytes:

@@ -126,7 +126,8 @@ def first_address(addresses: Iterable[Setting]) -> Endpoint:
     try:
         base_url, warnings = usable_url(word if server is None else server.base_url, name)
     except InputError as error:
-        error.hint = error.hint or server_names()
+        names = one_line(", ".join([EMULATOR, *known_servers()]), _SHOWN * 4)
+        error.hint = error.hint or f"Known by name: {names}."
         raise
     return Endpoint(base_url, "bearer", None, url_from, warnings=warnings, server=server)
 
@@ -318,15 +319,6 @@ def server_address(name: str) -> str:
     """
     server = known_server(name)
     return name if server is None else server.base_url
-
-
-def server_names() -> str:
-    """Return a line with the names that stand for an address.
-
-    Raises:
-        InputError: the user's file cannot be read.
-    """
-    return f"Known by name: {one_line(', '.join([EMULATOR, *known_servers()]), _SHOWN * 4)}."
 
 
 def known_servers() -> dict[str, Server]:

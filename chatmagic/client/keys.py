@@ -95,12 +95,11 @@ class KeyStore:
         Raises:
             InputError: as :meth:`save`.
         """
-        gone: list[Storage] = []
-        if self._forget_in_keyring(origin):
-            gone.append("keyring")
-        if self._drop(origin):
-            gone.append("private file")
-        return gone
+        gone: dict[Storage, bool] = {
+            "keyring": self._forget_in_keyring(origin),
+            "private file": self._drop(origin),
+        }
+        return [place for place, is_gone in gone.items() if is_gone]
 
     def _forget_in_keyring(self, origin: str) -> bool:
         if self.keyring is not None:

@@ -294,11 +294,7 @@ class Bridge:
         self._drawing.put(show)
 
     def put_code(
-        self,
-        owner: str | None,
-        digest: str,
-        cells: list[Message],
-        heard: Callable[[Message], str],
+        self, owner: str | None, digest: str, cells: list[Message], heard: Callable[[Message], str]
     ) -> None:
         """Let the page put cells below one of its cells.
 
