@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 from audits import FIGURES, changed, exchange, page, run, tape
-from logged import Emulator
 from pages import Paper, cell, output, save, text_cell
 from project import files
-from shells import FIXED, KEY, Shell, alone
+from shells import Shell
 
 from chatmagic.archive import notebook, restore
 from chatmagic.archive import output as turn_output
@@ -442,15 +441,14 @@ FROM_A_KERNEL = (
 )
 
 
-def test_what_a_kernel_leaves_is_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_kernel_leaves_is_in_order(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each command and each option, as its cell was typed, with the outputs that it left."""
-    with alone(monkeypatch, tmp_path), Emulator(FIXED) as running:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", running.url)
-        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-        monkeypatch.chdir(tmp_path)
-        shell, paper = Shell(), Paper(tmp_path / "paper.ipynb")
-        for number, source in enumerate(FROM_A_KERNEL):
-            paper.ran(f"c{number}", source, shell.page(source, f"c{number}").outputs)
+    monkeypatch.chdir(tmp_path)
+    paper = Paper(tmp_path / "paper.ipynb")
+    for number, source in enumerate(FROM_A_KERNEL):
+        paper.ran(f"c{number}", source, shell.page(source, f"c{number}").outputs)
     (found,) = audit.audit_all([paper.save()])
     assert found.problems == []
     assert {row.agrees for row in found.turns} == {True}

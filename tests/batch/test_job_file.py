@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from jobs import full_disk
 
 from chatmagic.batch.job_file import BEGINNING, JobFile, RowReply, replay_key
 from chatmagic.errors import ChatError, InputError
@@ -149,15 +150,9 @@ def test_a_file_system_without_locks(path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_full_disk_leaves_whole_lines(path: Path, file: JobFile) -> None:
     """The line that did not go in whole is taken back."""
-    resource = pytest.importorskip("resource")
-    before = path.read_bytes()
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, hard))
-    try:
-        with pytest.raises(ChatError, match=r"job\.jsonl cannot be written: the disk is full"):
-            file.append(reply(2))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    before, words = path.read_bytes(), r"job\.jsonl cannot be written: the disk is full"
+    with full_disk(len(before) + 20), pytest.raises(ChatError, match=words):
+        file.append(reply(2))
     assert path.read_bytes() == before
     file.append(reply(2))
     assert [each and each.text for each in file.replies(KEYS[2:3])] == ["yes"]

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import stop
 from cassettes import FILE, asked, held, mode, no_service, prompts
 from logged import Emulator
 from pages import Paper
-from shells import FIXED, KEY, Ran, Shell, forget
+from shells import FIXED, KEY, Ran, Shell, bodies, forget
 
 import chatmagic
 from chatmagic.cassette.cassette import CassetteConfig, CassetteOptions, resolve
@@ -113,10 +114,6 @@ def test_what_was_stopped_is_not_recorded(
     emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stop keeps the part in the conversation, and nothing in the cassette."""
-
-    def stop(_: str) -> None:
-        raise KeyboardInterrupt
-
     session = mode(monkeypatch, "record")
     emulator.settings = replace(FIXED, fault="hold", fault_after=1)
     with pytest.raises(ChatInterrupted):
@@ -188,11 +185,6 @@ def run_all(shell: Shell, *, how: str = "page") -> list[Ran]:
     if how == "page":
         return [shell.do(code, cell=cell) for cell, code in CELLS.items()]
     return [shell.machine(code) for code in CELLS.values()]
-
-
-def bodies(emulator: Emulator) -> list[Any]:
-    """Give the bodies that were sent."""
-    return [received.body for received in emulator.requests]
 
 
 @pytest.mark.parametrize("how", ["page", "machine"])

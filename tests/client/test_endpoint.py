@@ -168,12 +168,19 @@ def test_headers_that_are_refused(given: object, words: str) -> None:
     assert "private" not in f"{caught.value!r}{caught.value}"
 
 
-def test_a_client_refuses_what_cannot_be_sent() -> None:
-    """As it is made, before there is anything to send."""
-    with pytest.raises(InputError, match="The name of a model is"):
-        Client("https://chat.invalid", KEY, model="")
-    with pytest.raises(InputError, match="holds your API key"):
-        Client("https://chat.invalid", KEY, extra_headers={"X-Team": f"x-{KEY}"})
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"model": ""}, "The name of a model is"),
+        ({"extra_headers": {"X-Team": f"x-{KEY}"}}, "holds your API key"),
+        ({"base_url": f"https://chat.invalid/{KEY}/v1"}, "the address holds your API key"),
+    ],
+)
+def test_a_client_refuses_what_cannot_be_sent(given: dict[str, Any], words: str) -> None:
+    """As it is made, before there is anything to send; the error does not repeat it."""
+    with pytest.raises(InputError, match=words) as caught:
+        Client(**{"base_url": "https://chat.invalid", "api_key": KEY, **given})
+    assert KEY not in f"{caught.value!r}{caught.value}"
 
 
 @pytest.mark.parametrize(

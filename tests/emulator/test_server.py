@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from logged import Emulator, LoggedRequest, Settings
@@ -165,11 +166,7 @@ def test_serve_says_how_to_connect(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The command line says what this is and how to connect, and Ctrl-C ends it quietly."""
-
-    def interrupt(_: float) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(time, "sleep", interrupt)
+    monkeypatch.setattr(time, "sleep", Mock(side_effect=KeyboardInterrupt))
     serve(FRESH)
     said = capsys.readouterr().out
     assert said.startswith("chatmagic emulator (not a real service) at http://127.0.0.1:")

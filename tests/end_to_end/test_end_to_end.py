@@ -155,14 +155,3 @@ def test_each_way_of_the_key_is_taken(
     monkeypatch.setenv("CHATMAGIC_AUTH", way)
     entry(name, monkeypatch)("echo:hello")
     assert service.requests[-1].ways == (way,)
-
-
-def test_a_refused_key_says_so(service: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key, or a wrong one, is an authentication error; without one nothing is sent."""
-    monkeypatch.setenv("CHATMAGIC_API_KEY", "invalid-key-1")
-    with pytest.raises(chatmagic.errors.AuthenticationError, match="HTTP 401"):
-        entry("session", monkeypatch)("hello")
-    monkeypatch.delenv("CHATMAGIC_API_KEY")
-    with pytest.raises(chatmagic.errors.AuthenticationError, match="Nothing was sent"):
-        entry("client", monkeypatch)("hello")
-    assert len(service.requests) == 1

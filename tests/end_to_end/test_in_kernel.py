@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from kernels import Kernel, kernel
 from logged import Emulator, Settings
+from shells import bodies
 
 from chatmagic.errors import GOES_ON
 
@@ -55,11 +56,6 @@ def fresh(started: Kernel, service: Emulator) -> Kernel:
 def _loaded(running: Kernel) -> bool:
     ran = running.run("'chatmagic' in get_ipython().extension_manager.loaded")
     return "True" in ran.text
-
-
-def bodies(service: Emulator) -> list[Any]:
-    """Give the bodies of the requests that came, in order."""
-    return [request.body for request in service.requests]
 
 
 def displays(ran: Any) -> list[dict[str, Any]]:

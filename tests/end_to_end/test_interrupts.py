@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any, Final, Self
 
 import pytest
+from asking import stop
 from loopback import (
     CHUNKS_END,
     DONE,
@@ -477,10 +478,7 @@ def test_a_cell_tells_it_in_one_line_before_and_after_the_ask(
     shell = Shell()
     shell.machine("%%chat\nhi")
 
-    def press() -> None:
-        raise KeyboardInterrupt
-
-    with struck(path, press, "MainThread", late=late):
+    with struck(path, stop, "MainThread", late=late):
         ran = shell.fails("%%chat\nhi", person=False)
     assert isinstance(ran.error, ChatInterrupted)
     assert len(ran.traceback) == 1

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import pytest
+from asking import stop
 from loopback import (
     CHUNKS_END,
     DONE,
@@ -254,8 +255,3 @@ def nobody_listening() -> Iterator[None]:
         found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", bound.getsockname())]
         patched.setattr(socket, "getaddrinfo", lambda *_: found)
         yield
-
-
-def stop(_: str) -> None:
-    """Press Stop."""
-    raise KeyboardInterrupt

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, make_dataclass, replace
 from typing import Any
 
 import pytest
-from asking import Seen
+from asking import Seen, stop
 from environments import GivenEnvironment
 from libraries import library
 from logged import Emulator
@@ -109,11 +109,7 @@ def test_a_reply_of_another_form_is_shown_kept_and_raised(session: Session) -> N
 
 def test_a_schema_that_is_stopped_leaves_the_turn(session: Session) -> None:
     """The user's own code may never end; the reply was kept before it ran."""
-
-    def stopped(_: Any) -> Any:
-        raise KeyboardInterrupt
-
-    ask = Ask(LIMA, schema="City", form=Schema("City", "City: object", stopped))
+    ask = Ask(LIMA, schema="City", form=Schema("City", "City: object", stop))
     with pytest.raises(ChatInterrupted) as caught:
         session.run(ask, Seen())
     assert caught.value.message == "Interrupted after the reply's end; it is kept."

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +18,7 @@ from unittest.mock import Mock
 
 import pytest
 from environments import GivenEnvironment, variables
-from jobs import PATIENCE, Rig, Slow, capitals, raising
+from jobs import PATIENCE, Rig, Slow, capitals, full_disk, raising
 from libraries import library
 from logged import Emulator
 from row_service import RowService
@@ -152,18 +151,6 @@ def test_an_interrupt_as_a_thread_is_started_asks_nothing(
             asking.map("{{ it }}", ["a", "b"], yes=True, block=block)
     assert service.prompts == ["before"]
     assert [reply.text for reply in asking.map("{{ it }}", ["a", "b"], yes=True)] == ["A", "B"]
-
-
-@contextmanager
-def full_disk(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond a size."""
-    resource = pytest.importorskip("resource")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_full_disk_loses_no_reply(asking: Session, service: RowService) -> None:

@@ -37,7 +37,6 @@ Doctor = Callable[..., tuple[int, str]]
 
 SAMPLES = ROOT / "tests" / "samples"
 REPLY = [event(f"{number} ") for number in range(9)] + [event("", finish_reason="stop"), DONE]
-LATE = {"Date": "Sun, 01 Mar 2026 12:00:00 GMT"}
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -24,6 +27,7 @@ from chatmagic.errors import (
     ChatError,
 )
 from chatmagic.models import Message, Origin, Reply
+from chatmagic.protocol.auth import Secret
 
 KEY = "key-7d1f-throw-away"
 ASK = [Message("user", "Hello?")]
@@ -127,3 +131,25 @@ def in_ipython(error: BaseException) -> list[str]:
     """Give the lines that IPython shows for an error of ours."""
     lines: list[str] = error._render_traceback_()  # type: ignore[attr-defined]
     return lines
+
+
+def held_by(*roots: object) -> list[str]:
+    """Give the representation of everything that can be reached by attributes and items."""
+    found: dict[int, object] = {}
+    left = list(roots)
+    while left:
+        thing = left.pop()
+        if id(thing) in found or isinstance(thing, (ModuleType, Secret, os._Environ)):
+            continue
+        found[id(thing)] = thing
+        if isinstance(thing, dict):
+            left += [*thing.keys(), *thing.values()]
+        elif isinstance(thing, (list, tuple, set, frozenset)):
+            left += thing
+        elif is_dataclass(thing):
+            left += [getattr(thing, field.name) for field in fields(thing)]
+        elif hasattr(thing, "__dict__"):
+            left += vars(thing).values()
+        left += getattr(getattr(thing, "pool", None), "queue", ())
+    assert len(found) > 50
+    return [repr(thing) for thing in found.values()]

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from asking import stop
 from logged import Emulator
 from shells import Shell, asked
 
@@ -71,12 +72,8 @@ def test_an_interrupt_before_the_cell_sends_nothing(
     shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """IPython keeps an interrupt of a hook from the cell, which asks nothing all the same."""
-
-    def stopped(_source: str) -> bool:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr("chatmagic.jupyter.cells.notes.is_ours", stopped)
+        patch.setattr("chatmagic.jupyter.cells.notes.is_ours", stop)
         assert isinstance(shell.run("%%chat\necho:hi").error, ChatInterrupted)
     assert emulator.requests == []
     shell.machine("%%chat\necho:hi")

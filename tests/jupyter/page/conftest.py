@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from comms import Widgets
 from panel_views import Kernel, Service, View
 from shells import alone
 
@@ -65,3 +66,9 @@ def pages(
 def page(pages: Panels) -> View:
     """Give a panel's view."""
     return View(pages)
+
+
+@pytest.fixture
+def widgets(monkeypatch: pytest.MonkeyPatch) -> Widgets:
+    """Give the widgets as the page has them."""
+    return Widgets(monkeypatch)

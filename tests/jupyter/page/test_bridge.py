@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -14,8 +14,8 @@ from unittest.mock import Mock
 import comm
 import pytest
 from comms import PageComm, page_comms
-from logged import Emulator, Settings
-from shells import Shell, alone
+from logged import Emulator
+from shells import FIXED, Shell, asked
 
 from chatmagic.archive.output import AT_LIMIT
 from chatmagic.client.halt import Halt
@@ -137,25 +137,9 @@ class Front:
 
 
 @pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Emulator]:
-    """A service that the environment names."""
-    with alone(monkeypatch, tmp_path), Emulator(Settings()) as emulator:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
-        monkeypatch.setenv("CHATMAGIC_API_KEY", "sk-bridge-0d1f")
-        yield emulator
-
-
-@pytest.fixture
-def front(service: Emulator, monkeypatch: pytest.MonkeyPatch) -> Front:
+def front(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Front:
     """A page, before its first reply."""
-    assert service.requests == []
-    return Front(Shell(), monkeypatch)
-
-
-def bodies(service: Emulator) -> list[list[str]]:
-    """Give the messages of every request, as texts."""
-    found = (request.body["messages"] for request in service.requests)
-    return [[message["content"] for message in messages] for messages in found]
+    return Front(shell, monkeypatch)
 
 
 def prompts() -> list[str]:
@@ -309,26 +293,25 @@ def test_marks_notes_and_commands_tell_one_story(
 
 def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
     """In the cell whose reply gave way to that of another one, until the question is another."""
-    back = module.MARKS["taken back"]
     front.ask("a", "%chat -n 1 count to 9")
     front.say("arp", opened=True)
     front.shell.page("%chat_continue", "r")
     words = module.MARKS["replaced"].format("Reply 2 of 2", "cell [3]")
     front.is_marked({"a": words})
     front.ask("a", "%chat -n 1 count to 9")
-    front.is_marked({"r": back})
+    front.is_marked({"r": TAKEN_BACK})
 
 
-def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: Emulator) -> None:
+def test_the_status_region_hears_of_starts_and_ends_only(front: Front, emulator: Emulator) -> None:
     """Each once, not per fragment; of the first reply, too."""
     front.ask("a", "%%chat\necho:one two three")
     front.is_told("Reply started.", "Complete, 3 words.")
     front.ask("a", "%%chat\necho:" + "word " * 212)
     front.is_told("Reply started.", "Complete, 212 words.")
-    service.settings = Settings(fault="error", fault_after=-1)
+    emulator.settings = replace(FIXED, fault="error", fault_after=-1)
     ran = front.shell.fails("%%chat\necho:no", cell="b")
     front.is_told(str(ran.error))
-    service.settings = Settings(fault="cut", fault_after=2)
+    emulator.settings = replace(FIXED, fault="cut", fault_after=2)
     ran = front.shell.fails("%%chat\necho:one two three four", cell="b")
     front.is_told("Reply started.", str(ran.error))
 
@@ -368,24 +351,24 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
 
 
 def test_a_reply_in_the_background_is_stopped_from_its_page(
-    front: Front, service: Emulator
+    front: Front, emulator: Emulator
 ) -> None:
     """The page is told which cell it is, before a reply begins, and when there is none left."""
-    service.settings = Settings(fault="hold", fault_after=-1)
+    emulator.settings = replace(FIXED, fault="hold", fault_after=-1)
     for count in (1, 2):
         front.ask("a", "%%chat --background\necho:one two")
         front.asks("a")
         (live,) = front.state["asks"]
         # The cell ends when its request is about to go; stopped before it has come, none comes.
         looks = (threading.Event().wait(0.01) for _ in range(6_000))
-        assert any(len(service.requests) == count for _ in looks)
+        assert any(len(emulator.requests) == count for _ in looks)
         front.urges({"kind": "stop", "live": "of another"})
         front.urges({"kind": "stop", "live": live})
         front.asks()
     front.shell.kernel.background.wait()
-    assert len(service.requests) == 2
+    assert len(emulator.requests) == 2
     assert list(current_session().conversation) == []
-    service.settings = Settings()
+    emulator.settings = FIXED
     front.ask("b")
     front.urges({"kind": "stop", "live": None})
 
@@ -657,7 +640,7 @@ def run(front: Front, source: str, notebook: str) -> None:
 
 
 def test_a_refresh_in_a_copy_replaces_nothing_of_the_first_notebook(
-    front: Front, service: Emulator, tmp_path: Path
+    front: Front, emulator: Emulator, tmp_path: Path
 ) -> None:
     """Its cell with the same identity and prompt is another place."""
     path = tmp_path / "cassette.jsonl"
@@ -665,13 +648,13 @@ def test_a_refresh_in_a_copy_replaces_nothing_of_the_first_notebook(
         front.shell.do(f"%chat_cassette {path} --{mode}")
         run(front, "%%chat\necho:one", notebook)
     front.shell.do("%chat_cassette --off")
-    assert len(service.requests) == 3
+    assert len(emulator.requests) == 3
     lines = map(json.loads, path.read_text("utf-8").splitlines())
     owners = [line["owner"] for line in lines if "owner" in line]
     assert owners == [owner_of("a"), owner_of("a", "copy")]
 
 
-def test_a_copy_of_a_notebook_has_cells_of_its_own(front: Front, service: Emulator) -> None:
+def test_a_copy_of_a_notebook_has_cells_of_its_own(front: Front, emulator: Emulator) -> None:
     """Its cells have the same identities; by the notebook that its requests name they differ."""
     run(front, "%%chat\necho:one", "n")
     front.say("a", opened=True)
@@ -681,7 +664,7 @@ def test_a_copy_of_a_notebook_has_cells_of_its_own(front: Front, service: Emulat
     assert prompts() == ["one", "two"]
     run(front, "%%chat\necho:three", "n")
     assert prompts() == ["three", "two"]
-    assert bodies(service)[-1] == ["echo:three"]
+    assert asked(emulator)[-1] == ["echo:three"]
     words = stale("cell [4] was run again")
     front.is_marked({"a": words}, notebook="copy")
     front.is_marked({})

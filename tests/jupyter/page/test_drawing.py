@@ -8,6 +8,7 @@ import queue
 import re
 import threading
 from collections.abc import Iterator
+from unittest.mock import Mock
 
 import pytest
 
@@ -270,12 +271,8 @@ def test_a_start_that_was_interrupted_is_made_up_for(
     loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C as the first ask begins does not leave later ones undrawn."""
-
-    def interrupted(_thread: threading.Thread) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", interrupted)
+        patch.setattr(threading.Thread, "start", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             Shown(loop)
     shown = Shown(loop)

@@ -10,12 +10,6 @@ from panel_views import PATIENCE
 from shells import Shell
 
 
-@pytest.fixture
-def widgets(monkeypatch: pytest.MonkeyPatch) -> Widgets:
-    """Give the widgets as the page has them."""
-    return Widgets(monkeypatch)
-
-
 @pytest.mark.usefixtures("widgets")
 def test_machines_and_terminals_get_no_bridge(shell: Shell) -> None:
     """Only a person's page that tells its cells can have one; loading builds none."""

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Any
 
 import pytest
 from comms import Widgets, Wire
-from logged import Emulator, Settings
 from loopback import DONE, Peer, document, event, head, stream, wait_for
 from message_types import conforms, types
 from panel_views import (
     HOSTILE,
     LIMITS,
-    NOON,
     PATIENCE,
     Kernel,
     Service,
@@ -29,7 +25,7 @@ from panel_views import (
     words,
     words_cut,
 )
-from shells import Page, Shell, alone
+from shells import KEY, Page, Shell
 
 import chatmagic
 from chatmagic.client.halt import Halt
@@ -668,21 +664,6 @@ def test_replies_are_stepped_through(session: Session, page: View) -> None:
     assert [entry["id"] for entry in page.log()] == [1, 5]
 
 
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Shell]:
-    """Give a shell connected to an emulator."""
-    with alone(monkeypatch, tmp_path), Emulator(Settings(now=NOON)) as emulator:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
-        monkeypatch.setenv("CHATMAGIC_API_KEY", "sk-panel-0d1c")
-        yield Shell()
-
-
-@pytest.fixture
-def widgets(monkeypatch: pytest.MonkeyPatch) -> Widgets:
-    """Give the widgets as the page has them."""
-    return Widgets(monkeypatch)
-
-
 def test_the_magic_shows_a_widget_and_an_output_that_is_saved(shell: Shell) -> None:
     """Two outputs: without a kernel the second one is there to read."""
     widget, saved = shell.page("%chat_panel", "P").messages
@@ -728,7 +709,7 @@ def test_the_state_follows_the_cells(shell: Shell, widgets: Widgets) -> None:
     before = len(repr(widget.state))
     shell.page("%%chat\necho:" + "word " * 100, "A")
     assert len(repr(widget.state)) == before
-    assert "sk-panel-0d1c" not in repr(widget.state)
+    assert KEY not in repr(widget.state)
 
 
 def test_a_panel_shown_again_keeps_its_draft_and_ends_the_old_one(
