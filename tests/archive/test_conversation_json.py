@@ -49,27 +49,17 @@ turns = st.builds(
     hide=st.sampled_from([False, False, True]),
 )
 starts = st.builds(
-    ThreadStart,
-    st.sampled_from(["main", "x"]),
-    st.sampled_from([None, 0, 1]),
-    **PLACE,
+    ThreadStart, st.sampled_from(["main", "x"]), st.sampled_from([None, 0, 1]), **PLACE
 )
 hidings = st.builds(
-    Hiding,
-    st.just(1),
-    st.just(digest("any")),
-    show=st.booleans(),
-    turn=st.integers(0, 4),
-    **PLACE,
+    Hiding, st.just(1), st.just(digest("any")), show=st.booleans(), turn=st.integers(0, 4), **PLACE
 )
 items = (
     turns
     | starts
     | hidings
     | st.builds(
-        Instructions,
-        st.builds(Value.of_text, texts, texts, st.just("instructions")),
-        **PLACE,
+        Instructions, st.builds(Value.of_text, texts, texts, st.just("instructions")), **PLACE
     )
 )
 

@@ -72,10 +72,7 @@ def test_a_quiet_cell_above_is_no_fault(audited: Audited) -> None:
     assert "cell 3 carried a turn that no output here holds" in told
     assert audited([page(), asks, latest])[0] == 0
     assert audited([page(), cell("print('b')", shown), carrying])[0] == 1
-    for cells in (
-        [page(), carrying, asks],
-        [page(), carrying],
-    ):
+    for cells in ([page(), carrying, asks], [page(), carrying]):
         code, told = audited(cells)
         assert (code, "it was asked after other turns" in told) == (1, True)
 

@@ -100,10 +100,7 @@ def test_parts_of_polars() -> None:
 
 
 KEY = "ab" * 32
-REPLIES = [
-    RowReply(row=0, key=KEY, text="[1]", value=[1]),
-    RowReply(row=1, key=KEY, error="No."),
-]
+REPLIES = [RowReply(row=0, key=KEY, text="[1]", value=[1]), RowReply(row=1, key=KEY, error="No.")]
 
 
 @pytest.mark.parametrize("parsed", [False, True])

@@ -63,10 +63,7 @@ def talk(count: int, letters: int = len(PROMPT + REPLY)) -> Conversation:
     turns, carried = [], NOTHING
     for number in range(1, count + 1):
         turn = Turn(
-            f"{number}. {prompt}",
-            reply=Reply(f"{number}. {reply}"),
-            number=number,
-            carried=carried,
+            f"{number}. {prompt}", reply=Reply(f"{number}. {reply}"), number=number, carried=carried
         )
         turns.append(replace(turn, record=turn.to_record("0" * 64)))
         carried = carried.followed_by(number, turn.digest)

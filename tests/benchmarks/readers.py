@@ -20,11 +20,7 @@ Each = Callable[[str], object]
 Read = Callable[[str, Each], None]
 
 PATH: Final = "/v1/chat/completions"
-PEERS: Final = {
-    "httpx-sse": ("httpx", "httpx_sse"),
-    "openai": ("openai",),
-    "aiohttp": ("aiohttp",),
-}
+PEERS: Final = {"httpx-sse": ("httpx", "httpx_sse"), "openai": ("openai",), "aiohttp": ("aiohttp",)}
 """Modules that a peer needs."""
 
 

@@ -17,13 +17,7 @@ from shells import FIXED, KEY, Ran, Shell, bodies, forget
 import chatmagic
 from chatmagic.cassette.cassette import CassetteConfig, CassetteOptions, resolve
 from chatmagic.cassette.file import to_text
-from chatmagic.errors import (
-    ChatError,
-    ChatInterrupted,
-    ConnectError,
-    InputError,
-    NotRecordedError,
-)
+from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError, NotRecordedError
 from chatmagic.session.session import Session
 
 pytestmark = pytest.mark.usefixtures("folder")

@@ -24,10 +24,7 @@ def one(
 
 
 def by(
-    prompt: str,
-    owner: str | None = None,
-    execution: str | None = "1",
-    typed: str | None = None,
+    prompt: str, owner: str | None = None, execution: str | None = "1", typed: str | None = None
 ) -> Query:
     """Return the question of a cell's execution."""
     return Query(one(prompt, owner=owner, typed=typed), execution)

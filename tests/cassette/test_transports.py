@@ -12,27 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loopback import (
-    DONE,
-    EVENTS,
-    Peer,
-    answer,
-    document,
-    event,
-    head,
-    once,
-    stream,
-    wait_for,
-)
+from loopback import DONE, EVENTS, Peer, answer, document, event, head, once, stream, wait_for
 from loopback import Server as Loopback
 
 from chatmagic import Client
 from chatmagic.cassette import transports
 from chatmagic.cassette.file import KEPT_HEADERS, Interaction
-from chatmagic.cassette.transports import (
-    RecordingTransport,
-    ReplayTransport,
-)
+from chatmagic.cassette.transports import RecordingTransport, ReplayTransport
 from chatmagic.client.halt import Halt
 from chatmagic.client.stream import ReplyStream
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError

@@ -12,14 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 from logged import Emulator
-from loopback import (
-    DONE,
-    Server,
-    answer,
-    event,
-    playing,
-    stream,
-)
+from loopback import DONE, Server, answer, event, playing, stream
 from served import left
 from shells import KEY, alone
 

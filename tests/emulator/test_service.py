@@ -77,10 +77,7 @@ def test_a_json_reply_is_the_interface_s() -> None:
     assert body == {
         "model": "emulator",
         "choices": [
-            {
-                "message": {"role": "assistant", "content": "one two three"},
-                "finish_reason": "stop",
-            }
+            {"message": {"role": "assistant", "content": "one two three"}, "finish_reason": "stop"}
         ],
         "usage": {"prompt_tokens": 3, "completion_tokens": 3, "total_tokens": 6},
     }

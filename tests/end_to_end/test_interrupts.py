@@ -53,12 +53,7 @@ def watched(*names: str) -> tuple[str, ...]:
     return tuple(str(file) for file in files)
 
 
-WAITING: Final = watched(
-    "client/halt",
-    "session/events",
-    "session/session",
-    "session/worker",
-)
+WAITING: Final = watched("client/halt", "session/events", "session/session", "session/worker")
 """What the thread that waits comes to; what only computes is left out."""
 IN_A_CELL: Final = (
     *WAITING,
@@ -265,8 +260,7 @@ def test_a_stop_at_each_line_of_the_worker(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["%%chat_instructions\n", "%chat_thread ", "%chat_hide ", "%chat_retry --pick "],
+    "command", ["%%chat_instructions\n", "%chat_thread ", "%chat_hide ", "%chat_retry --pick "]
 )
 def test_at_each_line_of_what_steers(service: Service, command: str) -> None:
     """That which held holds on, or the new does; nothing is sent, and nothing stays locked."""

@@ -112,7 +112,7 @@ TOOLS: Final = {
     "nbclient": ["-c", NBCLIENT],
     "papermill": ["-c", PAPERMILL],
     "jupyter nbconvert --execute": [
-        *("-m", "jupyter", "nbconvert", "--to", "notebook", "--execute", "--inplace"),
+        *("-m", "jupyter", "nbconvert", "--to", "notebook", "--execute", "--inplace")
     ],
     "jupyter execute": ["-m", "jupyter", "execute", "--inplace"],
 }

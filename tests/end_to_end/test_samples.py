@@ -151,10 +151,7 @@ class Played:
 
 
 def read(
-    client: Client,
-    *,
-    streamed: bool,
-    seen: Callable[[str], object] = str,
+    client: Client, *, streamed: bool, seen: Callable[[str], object] = str
 ) -> tuple[Reply, ChatError | None]:
     """Ask, and give the reply as far as it came, and the error."""
     stream = client.send(Request(tuple(ASK), stream=streamed))

@@ -18,14 +18,7 @@ from chatmagic import _json
 from chatmagic._json import digest
 from chatmagic.models import Credits, Message, Usage
 from chatmagic.protocol import wire
-from chatmagic.protocol.wire import (
-    NOT_IN_DIGEST,
-    Chunk,
-    ErrorBody,
-    ReplyBuilder,
-    Request,
-    is_cut,
-)
+from chatmagic.protocol.wire import NOT_IN_DIGEST, Chunk, ErrorBody, ReplyBuilder, Request, is_cut
 from chatmagic.text import without_lone_surrogates
 
 HELLO = Message("user", "Hello")

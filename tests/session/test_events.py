@@ -14,16 +14,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
 from chatmagic.errors import ChatInterrupted, ServiceError
 from chatmagic.models import Reply
-from chatmagic.session.events import (
-    Ask,
-    Began,
-    Changed,
-    Ended,
-    Event,
-    Fragment,
-    Outcome,
-    failure,
-)
+from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Fragment, Outcome, failure
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:

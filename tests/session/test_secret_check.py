@@ -157,8 +157,7 @@ def test_a_replay_refuses_nothing(
     modes: tuple[Mode, ...] = ("record", "replay", "record")
     for mode in modes:
         session.environment = GivenEnvironment(
-            service=lambda: service,
-            cassette=partial(CassetteConfig, path, mode),
+            service=lambda: service, cassette=partial(CassetteConfig, path, mode)
         )
         session.conversation.reset()
         if len(emulator.requests) == 0:

@@ -29,12 +29,7 @@ def page(prompt: str = "p", reply: str = "r", **changes: Any) -> dict[str, Any]:
     turn = Turn(
         prompt=prompt,
         reply=Reply(
-            reply,
-            model="m",
-            finish_reason="stop",
-            usage=Usage(1, 2, 3),
-            credits=FIGURES,
-            took=1,
+            reply, model="m", finish_reason="stop", usage=Usage(1, 2, 3), credits=FIGURES, took=1
         ),
     )
     made = turn.to_record(Request((Message("user", prompt),)).digest())

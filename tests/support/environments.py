@@ -73,9 +73,7 @@ def resolved_in_kernel(
         store: the keys that were kept.
     """
     settings = SimpleNamespace(
-        base_url=cell_config or file_config,
-        auth=auth_config,
-        file_url=file_config,
+        base_url=cell_config or file_config, auth=auth_config, file_url=file_config
     )
     kernel = Kernel(cast("Any", None), cast("Any", settings))
     kernel.chosen, kernel.typed = chosen, typed or {}

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import gzip
 
-from loopback import (
-    CHUNKS_END,
-    DONE,
-    EVENTS,
-    answer,
-    chunked,
-    event,
-    head,
-    stream,
-)
+from loopback import CHUNKS_END, DONE, EVENTS, answer, chunked, event, head, stream
 
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpExchange, HttpTransport

@@ -11,21 +11,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from loopback import (
-    DONE,
-    PATIENCE,
-    Peer,
-    Server,
-    event,
-    playing,
-)
+from loopback import DONE, PATIENCE, Peer, Server, event, playing
 
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
-from chatmagic.errors import (
-    ChatError,
-)
+from chatmagic.errors import ChatError
 from chatmagic.models import Message, Origin, Reply
 from chatmagic.protocol.auth import Secret
 
@@ -34,9 +25,7 @@ ASK = [Message("user", "Hello?")]
 HELLO = [event("Hel"), event("lo", finish_reason="stop"), DONE]
 WHOLE = {
     "model": "m-1",
-    "choices": [
-        {"message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"},
-    ],
+    "choices": [{"message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}],
     "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
 }
 LIMIT = {
