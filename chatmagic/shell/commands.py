@@ -56,7 +56,7 @@ _HERE: Final = (
     ("%chat_history shows it", "--continue goes on with it"),
     ("or %chat_reset", "or leave out --continue"),
     (", or run %chat_cassette FILE;", ";"),
-    ("%chat_cassette FILE makes a new one", "CHATMAGIC_CASSETTE=FILE makes a new one"),
+    ("%chat_cassette FILE makes a new cassette", "CHATMAGIC_CASSETTE=FILE makes a new cassette"),
     ("%chat_cassette FILE --record, or CHATMAGIC_MODE=record", "CHATMAGIC_MODE=record"),
     ("%chat shows that", "--dry shows that"),
     ("%chat shows", "chatmagic doctor shows"),

@@ -179,7 +179,7 @@ def test_stop_ends_the_panels_reply_and_keeps_what_came(
     wait_for(gone)
     assert over["ended"]["words"] == (
         "Interrupted after 3 words; the text so far is kept, marked. "
-        "%chat_continue, in a cell below, goes on with what came."
+        'ask("Go on.") asks for the rest.'  # The session of these tests is plain Python's.
     )
     assert (over["ended"]["fine"], over["ended"]["prompt"]) == (False, None)
     (new,) = over["new"]
