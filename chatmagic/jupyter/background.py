@@ -204,7 +204,7 @@ class Background:
             askers = ", ".join(task.ask.asker for task in under_way)
             raise InputError(
                 f"Under way in the background: {askers or 'nothing'}. Nothing was stopped.",
-                hint="%chat_stop 3 stops the reply to cell [3]." if under_way else "",
+                hint="%chat_stop N stops the reply to cell [N]." if under_way else "",
             )
         asked[0].halt.stop()
         return asked[0].ask.asker
