@@ -88,11 +88,6 @@ class RowReply(BodyFacts):
         value = "" if self.value is None else f", value={self.value!r}"
         return f"RowReply(row={self.row}, text={self.text!r}{value}, error={self.error!r})"
 
-    @property
-    def replay_key(self) -> str:
-        """Digest by which a replay finds the reply, for any service and model."""
-        return replay_key(self.request, self.occurrence)
-
     @classmethod
     def from_line(cls, line: bytes) -> Self:
         """Return the reply that a line holds.
@@ -331,7 +326,8 @@ class JobFile:
                 self._end += 1
 
     def _note(self, reply: RowReply, at: int) -> None:
-        key = _short(reply.replay_key if self._replays else reply.key)
+        replayed = replay_key(reply.request, reply.occurrence)
+        key = _short(replayed if self._replays else reply.key)
         self._at[key] = at
         self._failed.discard(key)
         if reply.error is not None and not self._replays:

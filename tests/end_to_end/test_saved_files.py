@@ -16,7 +16,7 @@ from project import ROOT
 from chatmagic._json import digest
 from chatmagic.archive import conversation_json, notebook
 from chatmagic.archive.restore import restore
-from chatmagic.batch.job_file import JobFile, RowReply
+from chatmagic.batch.job_file import JobFile, RowReply, replay_key
 from chatmagic.cassette.file import from_notebook, from_text, to_text
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, canonical, sealed
@@ -123,6 +123,7 @@ def test_a_job_file_is_read_and_written_back_byte_for_byte() -> None:
     rows = [RowReply.from_line(line) for line in lines]
     assert b"".join(row.to_line() for row in rows) == path.read_bytes()
     file = JobFile(path, replays=True).open()
-    assert all(file.is_answered(row.replay_key) for row in rows)
-    assert list(file.replies([row.replay_key for row in rows])) == rows
+    keys = [replay_key(row.request, row.occurrence) for row in rows]
+    assert all(map(file.is_answered, keys))
+    assert list(file.replies(keys)) == rows
     file.close()
