@@ -6,7 +6,6 @@ IPython's configuration files.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -58,11 +57,6 @@ def _one_of(words: tuple[str, ...]) -> Callable[[str | None], None]:
     return check
 
 
-def _temperature(value: float | None) -> None:
-    if value is not None and not math.isfinite(value):
-        raise InputError("it is a finite number, or None.")
-
-
 _ANY: Final = (Message("user", ""),)
 _CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
     "base_url": _base_url,
@@ -71,7 +65,6 @@ _CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
     "model": lambda value: request_fields(None, value),
     "extra_body": lambda value: Request(_ANY, extra=request_fields(value)).encode(),
     "extra_headers": request_headers,
-    "temperature": _temperature,
     "mode": _one_of(MODES),
     "budget": lambda value: value and value.strip() and Budget.parse(value, "it"),
 }

@@ -28,7 +28,6 @@ WRONG = [
     ("extra_headers", '"X-Team: a"'),
     ("stream", '"always"'),
     ("temperature", '"hot"'),
-    ("temperature", 'float("inf")'),
     ("max_tokens", "1.5"),
     ("last", "-1"),
     ("budget", "-1"),
