@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import os
+import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 from chatmagic import demo, install
 from chatmagic._version import __version__
-from chatmagic.conversation.options import MANUAL, OPTIONS, Option
+from chatmagic.conversation.options import MANUAL, OPTIONS, Option, counterpart
 from chatmagic.emulator.service import Settings
 from chatmagic.errors import ChatError, InputError
 
@@ -70,7 +71,14 @@ class _Parser(argparse.ArgumentParser):
     """Parser that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message}.", hint=f"{self.prog} --help shows the usage.")
+        hint = f"{self.prog} --help shows the usage."
+        flag = re.search(r"(?<=unrecognized arguments: )--[\w-]+", message)
+        if flag and (known := counterpart(flag[0])):
+            # Loads IPython's settings and the session, which this parser does without.
+            from chatmagic.shell.commands import words_for_shell  # noqa: PLC0415
+
+            hint = words_for_shell(known)
+        raise InputError(f"{message}.", hint=hint)
 
 
 def _parser() -> _Parser:

@@ -39,6 +39,15 @@ def settings(*words: str) -> Settings:
         (["emulator", "--port", "http"], "'http'"),
         (["emulator", "--credits", "many"], "--credits"),
         (["emulator", "--cred", "5"], "--cred"),
+        (
+            ["ask", "--system", "Be brief.", "Hi"],
+            "The question itself can begin with instructions.",
+        ),
+        (
+            ["ask", "--top_p=1", "Hi"],
+            'c.ChatMagics.extra_body = {"top_p": VALUE} in ipython_config',
+        ),
+        (["ask", "--nope", "Hi"], "--help shows the usage."),
     ],
 )
 def test_what_is_asked_wrongly_is_told_in_one_line(
@@ -119,7 +128,7 @@ def test_the_emulator_answers_and_ends_quietly(number: signal.Signals, tmp_path:
 
 
 OF_A_NOTEBOOK = {"schema", "output", "above", "tag", "cells", "with_error", "raw", "quiet"}
-OF_A_NOTEBOOK |= {"background"}
+OF_A_NOTEBOOK |= {"background", "markdown"}
 """What needs cells, names of a namespace, or a page."""
 
 

@@ -472,12 +472,22 @@ _ELSEWHERE: Final = {
 """Options of other clients, written as fields of a request, and their counterparts here."""
 
 
+def counterpart(flag: str) -> str:
+    """Return the advice for an option that other clients have; empty for any other flag.
+
+    Args:
+        flag: the flag, with its dashes.
+    """
+    name = flag.casefold().removeprefix("--").replace("-", "_")
+    hints = (hint for names, hint in _ELSEWHERE.items() if re.fullmatch(names, name))
+    return next(hints, "").format(name)
+
+
 def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
     """Return the error for a flag that does not exist, with the nearest one or its setting."""
     typed = flag.casefold()
     name = typed.removeprefix("--").replace("-", "_")
-    hints = (hint for names, hint in _ELSEWHERE.items() if re.fullmatch(names, name))
-    words, hint = ".", next(hints, "").format(name)
+    words, hint = ".", counterpart(flag)
     if not hint and name in settings:
         words, hint = f": {name} is a setting.", f"%config ChatMagics.{name} = VALUE sets it."
     elif not hint:

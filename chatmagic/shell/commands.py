@@ -53,6 +53,10 @@ _HERE: Final = (
     (GOES_ON, 'chatmagic ask --continue "Go on." asks for the rest.'),
     ("or run %chat_connect URL and", "or give --connect URL and run"),
     ("%chat_connect ", "--connect "),
+    (
+        "%%chat_instructions gives instructions to the questions below it",
+        "The question itself can begin with instructions",
+    ),
     ("%chat_history shows it", "--continue goes on with it"),
     ("or %chat_reset", "or leave out --continue"),
     (", or run %chat_cassette FILE;", ";"),
