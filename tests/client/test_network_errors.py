@@ -83,15 +83,6 @@ def test_a_certificate_that_is_none_here_needs_no_other_authority(
     assert "REQUESTS_CA_BUNDLE" not in str(error)
 
 
-@pytest.mark.usefixtures("tls")
-def test_a_certificate_of_an_unknown_authority_names_the_bundle() -> None:
-    """There, another bundle is what helps."""
-    untrusted = serving(trustme.CA().issue_cert("127.0.0.1"))
-    with Server(playing(WHOLE), untrusted, handshakes_fail=None) as server:
-        error = failing(server.origin)
-    assert "REQUESTS_CA_BUNDLE" in str(error.hint)
-
-
 # --- http and https -----------------------------------------------------------------------
 
 

@@ -141,35 +141,6 @@ def test_a_stream_is_sent_once() -> None:
         assert len(server.asked) == 1
 
 
-def typed(kind: str | None) -> dict[str, str]:
-    """Give the header for a media type, or none."""
-    return {} if kind is None else {"Content-Type": kind}
-
-
-BODIES = {"stream": b"".join(HELLO), "document": json.dumps(WHOLE).encode()}
-
-
-@pytest.mark.parametrize("streaming", [False, True], ids=["asked JSON", "asked stream"])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf", b"\r\n \n"], ids=["", "BOM", "blank"])
-@pytest.mark.parametrize(
-    "kind", ["text/event-stream; charset=utf-8", "Application/JSON", "text/plain", None]
-)
-@pytest.mark.parametrize("body", BODIES)
-def test_a_reply_is_read_for_what_it_is(
-    body: str, kind: str | None, mark: bytes, *, streaming: bool
-) -> None:
-    """A stream and a document are both read, whichever was asked for and however labelled."""
-    with served(answer(mark + BODIES[body], headers=typed(kind))) as (client, server):
-        for _ in range(2):
-            reply = ask(client, streaming=streaming)
-            assert reply.text == "Hello"
-            assert reply.state == "complete"
-            assert reply.finish_reason == "stop"
-            assert reply.usage == (Usage(1, 2, 3) if body == "document" else None)
-            assert reply.model == ("m-1" if body == "document" else None)
-        assert server.accepted == 1
-
-
 def test_the_end_mark_ends_the_reply_at_once() -> None:
     """The reply is complete at the mark, without a line end and while the server stays."""
     gone: list[bool] = []
@@ -239,13 +210,6 @@ def test_silence_after_a_finish_reason_is_an_end(monkeypatch: pytest.MonkeyPatch
         assert ask(client, streaming=True).state == "complete"
 
 
-def test_words_after_an_error_for_a_finish_reason_are_told() -> None:
-    """What the service says of its error is shown, wherever it stands."""
-    last = b'data: {"message": "the worker died"}\n\n'
-    error = failure(stream(event("Hel", finish_reason="error"), last, DONE))
-    assert 'ended the reply with an error: "the worker died"' in str(error)
-
-
 EMPTY = {
     "nothing": answer(b"", headers=EVENTS),
     "blanks": answer(b"\n\n", headers=EVENTS),
@@ -262,35 +226,6 @@ def test_an_empty_answer_names_a_full_context_as_a_cause(kind: str) -> None:
     hint = str(failure(once(EMPTY[kind])).hint)
     assert "Ask again to try once more" in hint
     assert "may fill the model's context: send less of it: last=N, or a new Session." in hint
-
-
-@pytest.mark.parametrize(
-    ("last", "words"),
-    [
-        (f"data: {json.dumps(LIMIT)}\n\n".encode(), "daily credit limit reached"),
-        (f'data: {{"error": "{KEY}"}}\n\n'.encode(), "[key removed]"),
-        (f'data: {{"half": "{KEY}\n\n'.encode(), "[key removed]"),
-    ],
-)
-def test_an_error_inside_a_stream_cuts_the_reply_off(last: bytes, words: str) -> None:
-    """What came is kept with the error, which says what the service said."""
-    error = failure(stream(event("Hel"), event("lo"), last, DONE, headers=left(7)))
-    assert isinstance(error, CutOffError)
-    assert error.credits is not None
-    assert error.credits.remaining == (0 if b"resetAt" in last else 7)
-    assert words in str(error)
-    assert "7d1f" not in str(error)
-    assert error.status == 200
-    assert error.reply is not None
-    assert (error.reply.text, error.reply.state) == ("Hello", "cut off")
-
-
-def test_an_error_body_that_breaks_off_is_told_by_its_status() -> None:
-    """How an error's body ended matters less than the error."""
-    fields = {"Content-Length": "99"}
-    error = failure(once(head("400 Bad", fields), b'{"error": "bad", "message": "so"}'))
-    assert isinstance(error, RequestRejectedError)
-    assert '"bad: so"' in str(error)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +273,7 @@ def test_an_error_body_that_drips_is_left(status: str, monkeypatch: pytest.Monke
 def test_white_space_before_a_reply_is_a_sign_of_life() -> None:
     """There may be any amount of it, and it is not kept."""
     spaces = [b" \n" * 20_000] * 20
-    assert ask_played(Played(200, *spaces, BODIES["document"])).text == "Hello"
+    assert ask_played(Played(200, *spaces, json.dumps(WHOLE).encode())).text == "Hello"
     assert ask_played(Played(200, *spaces, *HELLO)).text == "Hello"
 
 

@@ -388,6 +388,7 @@ def test_a_netrc_changes_nothing(
     (tmp_path / ".netrc").chmod(0o600)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
     for host in ("127.0.0.1", "localhost"):
         with Server(playing(document(WHOLE))) as server:
             url = server.origin.replace("127.0.0.1", host)

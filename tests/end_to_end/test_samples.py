@@ -104,6 +104,7 @@ class Sample:
             came = error.retry_after - timedelta(seconds=says["wait"])
             assert STARTED <= came <= datetime.now(UTC)
         assert (error.reply.text if error.reply else "") == says.get("text", "")
+        assert error.reply is None or error.reply.state == "cut off"
         assert error.status == int(self.status[:3])
         assert len(line.splitlines()) == 1
         assert "7d1f" not in line

@@ -133,20 +133,6 @@ def test_live_begins_with_a_mark(page: Page, loop: DrawingLoop) -> None:
     live.ended(answer())
 
 
-def test_live_updates_have_neither_colours_nor_math(page: Page, loop: DrawingLoop) -> None:
-    """They come with the last state alone."""
-    live = Cell(loop)
-    live.began([])
-    live.fragment(REPLY.text)
-    until(page, lambda: "Title" in html(page))
-    assert "mathjax_process" not in html(page)
-    assert 'class="kn"' not in html(page)
-    assert "<span class=" not in html(page)
-    live.ended(answer())
-    assert "mathjax_process" in html(page)
-    assert "<span class=" in html(page)
-
-
 def test_a_failure_takes_the_mark_away(page: Page, loop: DrawingLoop) -> None:
     """Alone in its cell nothing is left; beside other outputs they stay."""
     live = Cell(loop)

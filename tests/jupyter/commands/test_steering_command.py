@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from logged import Emulator
@@ -203,10 +202,6 @@ def test_the_audit_finds_other_instructions(shell: Shell, tmp_path: Path) -> Non
     paper.cells = {"l": {**paper.cells["i"], "source": "%chat_load f.json"}, **paper.cells}
     (found,) = audit.audit_all([paper.save()])
     assert not any("asked with other instructions" in line for line in found.problems)
-
-
-def _outputs(paper: Paper) -> list[dict[str, Any]]:
-    return [output for cell in paper.cells.values() for output in cell["outputs"]]
 
 
 def test_a_thread_has_turns_and_numbers_of_its_own(shell: Shell, emulator: Emulator) -> None:

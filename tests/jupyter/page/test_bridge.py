@@ -533,12 +533,10 @@ def test_a_page_that_lacks_the_last_state_is_sent_it(page: Page) -> None:
     """Of the newest replies that have ended, by the names of their asks, and of no other."""
     lives: list[object] = []
     for number in range(18):
-        turn = Turn(prompt="p", reply=Reply(f"Words {number}."))
-        answer = Outcome(turn.reply, turn.to_record("0" * 64))
         page.reply = ReplyUnderWay(Ask("why?"))
         page.told("Words")
         page.painting.settle(page.reply.ask.live)
-        page.painting.end(Ended(page.reply.ask, answer, None))
+        page.painting.end(Ended(page.reply.ask, answered(f"Words {number}."), None))
         lives.append(page.reply.ask.live)
     assert {message["kind"] for message in page.sent} == {"paint"}
     page.sent.clear()
