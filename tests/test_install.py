@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from commands import borrowing_environment
@@ -76,12 +77,8 @@ def test_a_folder_that_cannot_be_written(
     config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is named with the reason, and a file that is there is as it was."""
-
-    def denied(*_: object, **__: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "mkdir", denied)
+        patched.setattr(Path, "mkdir", Mock(side_effect=PermissionError(13, "Permission denied")))
         assert cli.main(["install"]) == 1
     error = capsys.readouterr().err
     assert error.startswith(f"chatmagic: {config} cannot be written: Permission denied. Nothing")
@@ -90,10 +87,7 @@ def test_a_folder_that_cannot_be_written(
     config.parent.mkdir(parents=True)
     config.write_bytes(OTHERS)
 
-    def full(_file: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(28, "No space left on device")))
     assert cli.main(["install"]) == 1
     assert "No space left on device. Nothing was changed." in capsys.readouterr().err
     assert [path.name for path in config.parent.iterdir()] == [config.name]

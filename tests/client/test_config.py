@@ -314,18 +314,13 @@ def everything(environ: Mapping[str, str], url: str) -> list[object]:
     for chosen in (None, url, EMULATOR, AWAY, f"{url}?api_key={KEY}", f"https://{KEY}@x.example"):
         try:
             found = resolve(environ, chosen=chosen, typed={origin(AWAY): Secret(KEY)})
-            seen += [found, told(found)[1], vars_of(found)]
+            seen += [found, told(found)[1], *(getattr(found, name) for name in FIELDS)]
             if found.base_url != EMULATOR:
                 seen.append(usable_url(found.base_url))
                 found.refuse_no_key()
         except ChatError as error:
             seen += [error, error.hint, in_ipython(error), chain(error)]
     return seen
-
-
-def vars_of(connection: Endpoint) -> list[str]:
-    """Give each field of a connection as text."""
-    return [f"{getattr(connection, name)} {getattr(connection, name)!r}" for name in FIELDS]
 
 
 FIELDS = ("base_url", "auth", "key", "url_from", "key_from", "elsewhere")

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from logged import Emulator
@@ -195,11 +196,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No half-written file with keys in it stays behind."""
-    kept = store(tmp_path)
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
+    kept, full = store(tmp_path), Mock(side_effect=OSError(28, "No space left on device"))
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", full)
         with pytest.raises(InputError, match=r"cannot be written: No space left on device\."):

@@ -613,10 +613,7 @@ def test_a_value_that_holds_the_key_is_not_sent(
 
 def test_a_cell_says_once_what_is_unwise(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """``%%chat`` says it in a line beside its output, and ``%chat_connect`` in its own."""
-
-    def no_name(*_: object, **__: object) -> None:
-        raise socket.gaierror(socket.EAI_NONAME, "not known")
-
+    no_name = Mock(side_effect=socket.gaierror(socket.EAI_NONAME, "not known"))
     monkeypatch.setattr("urllib3.util.connection.socket.getaddrinfo", no_name)
     monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://who:pass-word@chat.invalid")
     monkeypatch.setenv("CHATMAGIC_API_KEY", KEYS["plain"])

@@ -59,11 +59,6 @@ KEYS = st.text(st.sampled_from("abXY09-_./+=%&\"'<>\\"), min_size=8, max_size=24
 )
 
 
-def crossed(value: object) -> Any:
-    """Send a value over the wire and back."""
-    return json.loads(json.dumps(value))
-
-
 @given(
     texts=st.lists(st.text(), min_size=1, max_size=4),
     stream=st.booleans(),

@@ -200,11 +200,6 @@ def test_printing(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\rover\u202ewritten\x00"
 
 
-def acting(text: str) -> list[str]:
-    """Give the characters that would act in a terminal."""
-    return [char for char in text if not char.isprintable() and char != "\n"]
-
-
 @pytest.mark.parametrize("once", [False, True])
 def test_a_terminal_is_safe(page: Page, capsys: pytest.CaptureFixture[str], *, once: bool) -> None:
     """Nothing of a reply acts: not its text, its end's words, nor a refusal."""
@@ -216,7 +211,7 @@ def test_a_terminal_is_safe(page: Page, capsys: pytest.CaptureFixture[str], *, o
     view.ended(answer(replace(REPLY, text=HOSTILE, finish_reason=HOSTILE, refusal=HOSTILE)))
     said = capsys.readouterr().out.replace(OVER_THE_MARK, "")
     assert said.count("owned") == 3
-    assert acting(said) == []
+    assert not [char for char in said if not char.isprintable() and char != "\n"]
 
 
 @pytest.mark.parametrize("once", [False, True])

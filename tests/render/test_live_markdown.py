@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import example, given
@@ -186,10 +187,7 @@ def test_a_fault_in_the_reader_costs_no_reply(
     caplog.set_level("DEBUG", "chatmagic")
     live = LiveMarkdown()
     live.feed("*a*\n\nb")
-
-    def fails(*_: object) -> None:
-        raise RecursionError("too deep")
-
+    fails = Mock(side_effect=RecursionError("too deep"))
     monkeypatch.setattr(markdown_parser, "set_directions", fails)
     live.feed(" *c*")
     assert "<em>a</em>" in live.blocks[0]

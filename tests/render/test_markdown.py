@@ -6,6 +6,7 @@ import re
 import time
 from html import escape
 from html.parser import HTMLParser
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import pytest
@@ -585,11 +586,7 @@ def test_a_fault_in_the_reader_costs_no_reply(
 ) -> None:
     """If Markdown cannot be read for any reason, the text is shown as it is; the log says why."""
     caplog.set_level("DEBUG", "chatmagic")
-
-    def fail(*_: object) -> None:
-        raise RuntimeError("a fault")
-
-    monkeypatch.setattr(MarkdownIt, "parse", fail)
+    monkeypatch.setattr(MarkdownIt, "parse", Mock(side_effect=RuntimeError("a fault")))
     html = to_html("<b> # x \x1b")
     assert f'<pre style="{PROSE}">&lt;b&gt; # x \u241b</pre>' in html
     assert "Shown as plain text: it could not be rendered." in html

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from commands import HERE, with_signals
@@ -280,11 +281,7 @@ def test_a_reply_that_cannot_be_kept(
     ask: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """It came and was paid for; what is wrong is said after it, and no empty file is left."""
-
-    def fail(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(28, "No space left on device")))
     ran = ask("echo:a")
     assert saved(tmp_path) == []
     assert (ran.code, ran.out) == (3, "a\n")

@@ -86,8 +86,7 @@ def test_a_file_is_believed_if_its_cells_are_those_that_ran(
     ]
     path = tmp_path / "paper.ipynb"
     path.write_text(json.dumps({"cells": cells}))
-    keys = dict([*ran[:1], *ran[1:]])
-    load = "l" if "l" in keys else ""
+    load = "l" if RAN[0] in ran else ""
     expected: list[tuple[str, str | None]] = [
         (owner_of("c0"), "# Title"),
         (load, None),

@@ -377,11 +377,7 @@ def test_a_bridge_that_cannot_open_keeps_no_reply(
     front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The question is asked, and the reply is shown."""
-
-    def fail(**_: object) -> None:
-        raise OSError("no comm")
-
-    monkeypatch.setattr(comm, "create_comm", fail)
+    monkeypatch.setattr(comm, "create_comm", Mock(side_effect=OSError("no comm")))
     assert front.shell.page("%%chat\necho:a", "a").texts == ["a"]
     assert front.shell.kernel.page.bridge is None
 

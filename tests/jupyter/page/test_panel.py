@@ -7,6 +7,7 @@ import threading
 from contextlib import closing
 from contextvars import ContextVar
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from comms import Widgets, Wire
@@ -41,18 +42,6 @@ from chatmagic.session.events import Ask, Began, Ended, Fragment, Listener
 from chatmagic.session.session import Session
 
 
-def following(session: Session, page: View, fragments: list[str]) -> list[dict[str, Any]]:
-    """Let a view follow a reply, and return the messages that it got of it."""
-    ask = Ask("a question", entry="cell", asker="cell [7]", owner="0123456789abcdef")
-    before = len(page.messages)
-    session.tell(Began(ask, (), session.conversation.turns, Halt()))
-    for fragment in fragments:
-        session.tell(Fragment(ask, fragment))
-    session.tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
-    page.until("snapshot", words="down")
-    return page.messages[before:]
-
-
 def test_what_the_bridge_paints_is_not_told_twice(
     session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,7 +50,14 @@ def test_what_the_bridge_paints_is_not_told_twice(
     loop.painted()
     with closing(Panels(session, kernel, loop)) as pages:
         page = View(pages)
-        heard = following(session, page, ["one ", "two ", "three"])
+        ask = Ask("a question", entry="cell", asker="cell [7]", owner="0123456789abcdef")
+        before = len(page.messages)
+        session.tell(Began(ask, (), session.conversation.turns, Halt()))
+        for fragment in ("one ", "two ", "three"):
+            session.tell(Fragment(ask, fragment))
+        session.tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
+        page.until("snapshot", words="down")
+        heard = page.messages[before:]
     (text,) = [one for one in heard if one.get("html")]
     assert "chatmagic-at-0" in text["html"]
     assert not [one for one in heard if one["kind"] == "paint"]
@@ -530,10 +526,7 @@ def test_an_action_that_fails_is_refused(
     page: View, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one line, which quotes nothing; the page does not wait, and the next one is asked."""
-
-    def fail(*_: object) -> Any:
-        raise LookupError("sk-action-7f3a")
-
+    fail = Mock(side_effect=LookupError("sk-action-7f3a"))
     with monkeypatch.context() as patch:
         patch.setattr(panel, "without_lone_surrogates", fail)
         page.say("ask", text="a question", nonce="n", replaces=None)
