@@ -27,6 +27,8 @@ NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
 """Fields that a request's digest leaves out: the model's name, and the request for token counts."""
 
 DONE: Final = "[DONE]"
+MOST_PIECES: Final = 64
+"""Number of fragments of a text that are kept one by one, until they are joined."""
 LONGEST_REASON: Final = 100
 """The most characters of a finish reason that are kept."""
 
@@ -395,6 +397,7 @@ class ReplyBuilder:
         self._refusal: list[str] = []
         self._thoughts: list[str] = []
         self._splitter = ThoughtSplitter()
+        self._text = ""
         self._pieces: list[str] = []
         self._held = ""
         self._in_deltas = False
@@ -420,8 +423,8 @@ class ReplyBuilder:
     @property
     def text(self) -> str:
         """The text so far."""
-        self._pieces = ["".join(self._pieces)]
-        return self._pieces[0] + self._splitter.held[1]
+        self._join()
+        return self._text + self._splitter.held[1]
 
     def add(self, chunk: Chunk) -> str:
         """Add a chunk.
@@ -490,7 +493,21 @@ class ReplyBuilder:
             thoughts, text = self._splitter.feed(text)
             self._think(thoughts)
         self._pieces.append(text)
+        if len(self._pieces) == MOST_PIECES:
+            self._join()
         return text
+
+    def _join(self) -> None:
+        """Join the pieces to the text before them."""
+        text, pieces = self._text, "".join(self._pieces)
+        try:
+            self._pieces.clear()
+            # With the local name as its only reference, the text is lengthened in place, not
+            # copied.
+            self._text = ""
+        finally:
+            text += pieces
+            self._text = text
 
     def reply(self, state: State, origin: Origin, header_facts: Mapping[str, Any]) -> Reply:
         """Return the reply so far.

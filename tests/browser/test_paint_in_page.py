@@ -65,7 +65,7 @@ def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
             words = words.replace(" and more", "")
             assert (title, words) == ("A title", "The first words of a paragraph.")
             assert points.split() == ["a", "point", "another", "point"]
-            assert code.startswith("x = 1")
+            assert code.startswith("python\nx = 1")
         other.js("panel.dispose()")
         book.activate()
         book.screenshot("painted")
