@@ -10,10 +10,11 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, fields
 from datetime import UTC, datetime
 from functools import reduce
+from itertools import chain
 from typing import Any, Final, TypeVar, get_args
 
 from chatmagic.text import without_lone_surrogates
@@ -259,18 +260,34 @@ def digest(value: object) -> str:
     Args:
         value: a JSON value; a text is hashed as it is.
     """
-    text = value if isinstance(value, str) else canonical(value)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return _sha256(_pieces(value if isinstance(value, str) else canonical(value)))
 
 
 def turn_digest(prompt: str, reply: str) -> str:
     """Return the digest by which the records of later requests name a turn.
 
+    It is the digest of the JSON array of both texts.
+
     Args:
         prompt: the turn's prompt.
         reply: the text of its reply.
     """
-    return digest([prompt, reply])
+    first, second = (
+        (canonical(piece)[1:-1] for piece in _pieces(text)) for text in (prompt, reply)
+    )
+    return _sha256(chain(['["'], first, ['","'], second, ['"]']))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Return a text in pieces, so that hashing a long reply makes no copy of it."""
+    return (text[at : at + 100_000] for at in range(0, len(text), 100_000))
+
+
+def _sha256(pieces: Iterable[str]) -> str:
+    hashed = hashlib.sha256()
+    for piece in pieces:
+        hashed.update(piece.encode("utf-8", "surrogatepass"))
+    return hashed.hexdigest()
 
 
 def chain_digest(before: str | None, turn: str) -> str:

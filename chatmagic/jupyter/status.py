@@ -92,9 +92,8 @@ class Status:
         html, words = gauge.large(state.credits, session.took)
         notes = notes if words else ["No answer has reported credits.", *notes]
         html += "".join(f'<p style="{QUIET}">{escape(note)}</p>' for note in notes)
-        return f'<div class="chatmagic-account">{html}</div>', "\n".join(
-            filter(None, [words, *notes])
-        )
+        text = "\n".join(filter(None, [words, *notes]))
+        return f'<div class="chatmagic-account">{html}</div>', text
 
     def summary(self) -> tuple[str, str]:
         """Return the state that ``%chat`` alone shows, as HTML and as text."""
