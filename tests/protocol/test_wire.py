@@ -543,6 +543,12 @@ def test_a_delta_may_come_by_its_content_alone() -> None:
     assert builder.add(Chunk("\N{GRINNING FACE} a b", whole=True)) == " b"
 
 
+def test_many_fragments_are_one_text() -> None:
+    """Also where they are joined before the end."""
+    words = [f"{number} " for number in range(200)]
+    assert built(*map(Chunk, words)).text == "".join(words)
+
+
 def test_half_of_a_pair_waits_for_the_other() -> None:
     """A character that is cut in two is whole again; one that stays half is no text."""
     builder = ReplyBuilder()
