@@ -163,6 +163,8 @@ _IN_PYTHON: Final = (
     (", or run %chat_cassette FILE|%chat_cassette FILE --record, or (?=CHATMAGIC)", ""),
     (r"%chat_cassette (\w+)(?: --record)? (makes|saves)", r"CHATMAGIC_CASSETTE=\1 \2"),
     ("--last N", "last=N"),
+    ("--max-tokens", "max_tokens"),
+    ("--no-stream", "stream=False"),
 )
 """Patterns of advice for a notebook, and Python's words in their place."""
 

@@ -214,6 +214,7 @@ def test_how_a_key_goes_in_another_way(words: str, *, in_kernel: bool, is_set: b
             "CHATMAGIC_CASSETTE=FILE makes a new cassette.",
         ),
         ("%chat_cassette OTHER --record saves to it", "CHATMAGIC_CASSETTE=OTHER saves to it"),
+        ("a higher one, --max-tokens. --no-stream", "a higher one, max_tokens. stream=False"),
     ],
 )
 def test_python_is_advised_in_its_words(there: str, here: str) -> None:
