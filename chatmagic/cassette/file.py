@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from datetime import datetime
 from email.utils import format_datetime
+from operator import is_
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -40,7 +41,13 @@ from chatmagic._json import (
 )
 from chatmagic._log import swallowed
 from chatmagic.archive import notebook, restore
-from chatmagic.archive.files import content_of, folder_lock, replace_content
+from chatmagic.archive.files import (
+    append_content,
+    content_of,
+    folder_lock,
+    replace_content,
+    whole_part,
+)
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST, AsTyped, Value
 from chatmagic.conversation.turn import NOTHING
@@ -221,19 +228,27 @@ def to_text(interactions: Iterable[Interaction]) -> str:
     """
     items = tuple(interactions)
     head = _line({"chatmagic": "cassette", "version": VERSION})
-    names = {(*item.before, turn): _name(item, turn) for item in items if (turn := item.turn)}
-    text = "".join([head, *(_written(item, names) for item in items)])
-    # A lone surrogate has no UTF-8, but JSON has an escape for it.
-    return text.encode("utf-8", "backslashreplace").decode()
+    return head + _text_of(items, _names(items))
 
 
 _Names = dict[tuple[str, ...], str]
 """The names of exchanges, by the turns that a request carries if it continues the exchange."""
 
 
+def _names(items: Iterable[Interaction]) -> _Names:
+    return {(*item.before, turn): _name(item, turn) for item in items if (turn := item.turn)}
+
+
 def _name(item: Interaction, turn: str) -> str:
     """Return the name of an exchange; its request's digest covers the turns that it carried."""
     return _json.digest([item.request, turn])[:DIGITS]
+
+
+def _text_of(items: Iterable[Interaction], names: _Names) -> str:
+    """Return the lines of some exchanges; ``names`` has the names of all in their file."""
+    # A lone surrogate has no UTF-8, but JSON has an escape for it.
+    text = "".join(_written(item, names) for item in items)
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _written(item: Interaction, names: _Names) -> str:
@@ -373,6 +388,7 @@ class CassetteFile:
         with swallowed(OSError, RuntimeError, ValueError):
             self.path = path.resolve()
         self._content: bytes | None = None
+        self._names: _Names = {}
         self.held: tuple[Interaction, ...] = ()
         """The interactions of the file when it was last read or written."""
 
@@ -387,15 +403,15 @@ class CassetteFile:
         content = content_of(self.path)
         if content != self._content:
             try:
-                text = (content or b"").decode("utf-8-sig")
+                text = whole_part(content or b"").decode("utf-8-sig")
             except UnicodeDecodeError:
                 raise InputError(f"{self.path.name} cannot be read: it is not text.") from None
             self.held = () if content is None else from_text(text, self.path.name)
-            self._content = content
+            self._names, self._content = _names(self.held), content
         return self.held
 
     def save(self, merge: Merge) -> None:
-        """Write the file anew in one step, if its exchanges change.
+        """Write the new exchanges in one step: at the end of the file, or the whole file again.
 
         Args:
             merge: returns the interactions to write. Its arguments are the interactions that the
@@ -411,12 +427,26 @@ class CassetteFile:
                 before, now = self.held, self.read_interactions()
                 new = tuple(merge(before, now))
                 if new != now:
-                    content = to_text(new).encode()
-                    replace_content(self.path, content)
-                    self.held, self._content = new, content
+                    self._write(now, new)
+                    self.held = new
         except OSError as error:
             why = error.strerror or type(error).__name__
             raise ChatError(f"{self.path.name} could not be written: {why}.") from None
+
+    def _write(self, now: tuple[Interaction, ...], new: tuple[Interaction, ...]) -> None:
+        """Write exchanges after those now in the file, or the whole file again."""
+        old = self._content or b""
+        is_whole = old.endswith(b"\n") and whole_part(old) == old
+        if is_whole and all(map(is_, now, new)) and len(now) < len(new):
+            added = new[len(now) :]
+            names = self._names | _names(added)
+            text = _text_of(added, names).encode()
+            append_content(self.path, text)
+            text = old + text
+        else:
+            names, text = _names(new), to_text(new).encode()
+            replace_content(self.path, text)
+        self._names, self._content = names, text
 
 
 # --- A notebook as a cassette ---------------------------------------------------------------------
