@@ -59,6 +59,7 @@ from chatmagic.protocol.wire import (
     Request,
     first_choice,
     is_cut,
+    plain_content,
 )
 from chatmagic.text import one_line
 
@@ -412,6 +413,9 @@ class ReplyStream(Asking):
             self._foreign = self._foreign or event.text
             return ""
         value = event.value
+        if isinstance(value, dict) and (content := plain_content(value, self._builder.model)):
+            self._foreign = None
+            return self._builder.append(content)
         if (body := _error_in(event)) is not None:
             raise self._error_in_reply(body)
         fragment = self._builder.add(Chunk.from_json(value)) if isinstance(value, dict) else ""

@@ -227,6 +227,33 @@ def first_choice(choices: object) -> Mapping[str, Any]:
 _REASONING: Final = ("reasoning_content", "reasoning")
 TEXTS_BESIDE: Final = ("refusal", *_REASONING)
 """Fields of a message or a delta that hold texts beside its content, in fragments as that is."""
+_OF_A_CHUNK: Final = ("error", "errors", "usage")
+_OF_A_CHOICE: Final = ("error", "usage", "finish_reason", "index", "message")
+
+
+def plain_content(value: Mapping[str, Any], model: str | None) -> str:
+    """Return the content of a chunk that holds nothing else new; empty for any other chunk.
+
+    Most chunks are of this kind, and reading one in full takes twice the time.
+
+    Args:
+        value: the chunk's JSON.
+        model: the model's name so far.
+    """
+    choices = value.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        return ""
+    choice, delta = choices[0], choices[0].get("delta")
+    if any(map(value.get, _OF_A_CHUNK)) or any(map(choice.get, _OF_A_CHOICE)):
+        return ""
+    if value.get("object") == "error" or value.get("model") not in (None, model):
+        return ""
+    if not isinstance(delta, dict) or any(map(delta.get, TEXTS_BESIDE)):
+        return ""
+    content = delta.get("content")
+    return content if isinstance(content, str) else ""
+
+
 _EXPLANATIONS: Final = ("message", "detail", "error_description", "title")
 """Fields of an explanation; the last three as FastAPI, OAuth (RFC 6749) and RFC 9457 have them."""
 
@@ -414,6 +441,11 @@ class ReplyBuilder:
     def finish_reason(self) -> str | None:
         """The finish reason so far; it is read after each piece of a stream."""
         return self._facts.get("finish_reason")
+
+    @property
+    def model(self) -> str | None:
+        """The model's name so far."""
+        return self._facts.get("model")
 
     @property
     def begun(self) -> bool:

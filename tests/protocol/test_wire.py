@@ -18,7 +18,15 @@ from chatmagic import _json
 from chatmagic._json import digest
 from chatmagic.models import Credits, Message, Usage
 from chatmagic.protocol import wire
-from chatmagic.protocol.wire import NOT_IN_DIGEST, Chunk, ErrorBody, ReplyBuilder, Request, is_cut
+from chatmagic.protocol.wire import (
+    NOT_IN_DIGEST,
+    Chunk,
+    ErrorBody,
+    ReplyBuilder,
+    Request,
+    is_cut,
+    plain_content,
+)
 from chatmagic.text import without_lone_surrogates
 
 HELLO = Message("user", "Hello")
@@ -302,6 +310,31 @@ def test_untrusted_json_raises_nothing_but_a_value_error(value: object) -> None:
             assert read is None or isinstance(read, reader)
 
 
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ({"choices": [{"index": 0, "delta": {"content": "a"}}], "model": "m"}, "a"),
+        ({"choices": [{"delta": {"content": "a", "role": "assistant"}}], "id": 1}, "a"),
+        ({"choices": [{"delta": {"content": "a"}}, {"index": 1, "error": "b"}]}, "a"),
+        ({"choices": [{"delta": {"content": "a"}}], "model": "n"}, ""),
+        ({"choices": [{"delta": {"content": "a"}}], "usage": {"total_tokens": 1}}, ""),
+        ({"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}, ""),
+        ({"choices": [{"delta": {"content": "a", "refusal": "b"}}]}, ""),
+        ({"choices": [{"delta": {"content": ["a"]}}]}, ""),
+        ({"choices": [{"index": 1, "delta": {"content": "a"}}]}, ""),
+        ({"choices": [{"delta": {"content": "a"}, "message": {"content": "b"}}]}, ""),
+        ({"choices": [{"delta": {"content": "a"}, "error": "b"}]}, ""),
+        ({"choices": [{"delta": {"content": "a"}}], "object": "error"}, ""),
+        ({"choices": [{"delta": {"content": "a"}}], "errors": ["b"]}, ""),
+        ({"choices": [{"delta": "a"}]}, ""),
+        ({"choices": ["a"]}, ""),
+    ],
+)
+def test_a_plain_content_is_all_that_a_chunk_tells(value: dict[str, Any], content: str) -> None:
+    """Whatever else may count, the chunk is read in full."""
+    assert plain_content(value, "m") == content
+
+
 class Greeting(str, Enum):  # noqa: UP042 - a StrEnum is its value to str(), too
     """Texts with names, as a program may have its prompts."""
 
@@ -541,6 +574,7 @@ def test_a_delta_may_come_by_its_content_alone() -> None:
     assert builder.append("\ud83d") == ""
     assert builder.append("\ude00 a") == "\N{GRINNING FACE} a"
     assert builder.add(Chunk("\N{GRINNING FACE} a b", whole=True)) == " b"
+    assert builder.model == "m"
 
 
 def test_many_fragments_are_one_text() -> None:
