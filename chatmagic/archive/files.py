@@ -1,4 +1,4 @@
-"""Reading, replacing and extending of files; after a fault a file is whole, old or new."""
+"""Reading and replacing of files; after a fault a file is whole, old or new."""
 
 from __future__ import annotations
 
@@ -71,43 +71,6 @@ def replace_content(path: Path, content: bytes, mode: int | None = None) -> None
         with swallowed(OSError):
             new.unlink()
         raise
-
-
-def append_content(path: Path, content: bytes) -> None:
-    """Add to the end of a file in one step: its first byte is written last.
-
-    Until then that byte is NUL, and readers of the file ignore the text from there on
-    (:func:`whole_part`).
-
-    Args:
-        path: the file.
-        content: the text to add; its first byte is not NUL.
-
-    Raises:
-        OSError: the file could not be written, and is as it was.
-    """
-    size = path.stat().st_size
-    try:
-        for begin, part in ((size + 1, content[1:]), (size, content[:1])):
-            with path.open("r+b") as file:
-                file.seek(begin)
-                file.write(part)
-                file.flush()
-                os.fsync(file.fileno())
-    except OSError:
-        with swallowed(OSError):
-            os.truncate(path, size)
-        raise
-
-
-def whole_part(content: bytes) -> bytes:
-    """Return a file's content without the end that a killed :func:`append_content` left.
-
-    Args:
-        content: the content of a text file whose last line has an end.
-    """
-    whole, is_cut, _ = content.partition(b"\n\0")
-    return whole + b"\n" if is_cut else content
 
 
 @contextlib.contextmanager

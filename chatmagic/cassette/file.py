@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from datetime import datetime
 from email.utils import format_datetime
-from operator import is_
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -41,13 +40,7 @@ from chatmagic._json import (
 )
 from chatmagic._log import swallowed
 from chatmagic.archive import notebook, restore
-from chatmagic.archive.files import (
-    append_content,
-    content_of,
-    folder_lock,
-    replace_content,
-    whole_part,
-)
+from chatmagic.archive.files import content_of, folder_lock, replace_content
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST, AsTyped, Value
 from chatmagic.conversation.turn import NOTHING
@@ -403,7 +396,7 @@ class CassetteFile:
         content = content_of(self.path)
         if content != self._content:
             try:
-                text = whole_part(content or b"").decode("utf-8-sig")
+                text = (content or b"").decode("utf-8-sig")
             except UnicodeDecodeError:
                 raise InputError(f"{self.path.name} cannot be read: it is not text.") from None
             self.held = () if content is None else from_text(text, self.path.name)
@@ -411,7 +404,7 @@ class CassetteFile:
         return self.held
 
     def save(self, merge: Merge) -> None:
-        """Write the new exchanges in one step: at the end of the file, or the whole file again.
+        """Write the file anew in one step, if its exchanges change.
 
         Args:
             merge: returns the interactions to write. Its arguments are the interactions that the
@@ -427,26 +420,23 @@ class CassetteFile:
                 before, now = self.held, self.read_interactions()
                 new = tuple(merge(before, now))
                 if new != now:
-                    self._write(now, new)
-                    self.held = new
+                    names, content = self._content_with(now, new)
+                    replace_content(self.path, content)
+                    self.held, self._names, self._content = new, names, content
         except OSError as error:
             why = error.strerror or type(error).__name__
             raise ChatError(f"{self.path.name} could not be written: {why}.") from None
 
-    def _write(self, now: tuple[Interaction, ...], new: tuple[Interaction, ...]) -> None:
-        """Write exchanges after those now in the file, or the whole file again."""
-        old = self._content or b""
-        is_whole = old.endswith(b"\n") and whole_part(old) == old
-        if is_whole and all(map(is_, now, new)) and len(now) < len(new):
-            added = new[len(now) :]
-            names = self._names | _names(added)
-            text = _text_of(added, names).encode()
-            append_content(self.path, text)
-            text = old + text
-        else:
-            names, text = _names(new), to_text(new).encode()
-            replace_content(self.path, text)
-        self._names, self._content = names, text
+    def _content_with(
+        self, now: tuple[Interaction, ...], new: tuple[Interaction, ...]
+    ) -> tuple[_Names, bytes]:
+        """Return the names and the content for new exchanges; lines that stay are kept."""
+        old, added = self._content or b"", new[len(now) :]
+        # An editor may have left other line ends.
+        if new[: len(now)] != now or not old.endswith(b"\n") or b"\r" in old:
+            return _names(new), to_text(new).encode()
+        names = self._names | _names(added)
+        return names, old + _text_of(added, names).encode()
 
 
 # --- A notebook as a cassette ---------------------------------------------------------------------

@@ -31,10 +31,7 @@ _COLOURS: Final = {
 
 
 def line_words(
-    credits: Credits | None,
-    usage: Usage | None,
-    settings: str = "",
-    seconds: float | None = None,
+    credits: Credits | None, usage: Usage | None, settings: str = "", seconds: float | None = None
 ) -> str:
     """Return the line under a reply: the known credits and tokens, and the settings.
 
@@ -51,10 +48,7 @@ def line_words(
 
 
 def line_html(
-    credits: Credits | None,
-    usage: Usage | None,
-    settings: str = "",
-    seconds: float | None = None,
+    credits: Credits | None, usage: Usage | None, settings: str = "", seconds: float | None = None
 ) -> str:
     """Return :func:`line_words` as HTML, with a small bar; empty without figures.
 

@@ -161,10 +161,7 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     rows: list[transcript.Row] = []
     for count, each in enumerate(replies, 1):
         html = reply_forms.to_html(each.reply.text, each.format)
-        shown = (
-            f"<div {_CELL}>{html}</div>",
-            reply_forms.excerpt(each.reply.text, each.format),
-        )
+        shown = (f"<div {_CELL}>{html}</div>", reply_forms.excerpt(each.reply.text, each.format))
         rows.append((str(count), shown, _notes(each, turn)))
     end = f"Turn {number:,}: {one_line(turn.as_typed)}"
     # Without cells' numbers, which differ in the next run: tools compare these outputs.
