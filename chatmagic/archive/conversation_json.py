@@ -130,13 +130,10 @@ def _turn(turn: Turn, window: Window, here: str) -> list[str]:
     state = "" if turn.state == "complete" else f" ({turn.state})"
     state += "" if window.thread == here else f" (thread {window.thread})"
     question = [f"## {number}. You", fenced(turn.as_typed, "text")]
-    return [*question, f"## {number}. Reply{state}", _closed(turn.reply.text.strip("\n"))]
-
-
-def _closed(text: str) -> str:
-    """Close a code block that a reply left open, so that it does not swallow the following text."""
-    opened = open_fence(text)
-    return text if opened is None else f"{text}\n{opened[1]}"
+    reply = turn.reply.text.strip("\n")
+    if (opened := open_fence(reply)) is not None:
+        reply += f"\n{opened[1]}"  # or the code block would swallow the following text
+    return [*question, f"## {number}. Reply{state}", reply]
 
 
 def _placed(items: Sequence[Item], number: int) -> Iterator[Item]:

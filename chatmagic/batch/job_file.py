@@ -309,7 +309,9 @@ class JobFile:
                     self._note(RowReply.from_line(line[begin:]), self._end + begin)
                     self.unread += begin > 0
                 except (ValueError, RecursionError):
-                    if not line.endswith(b"\n") and _is_torn(line):
+                    written = line.rstrip(b"\0 ")[: len(BEGINNING)]
+                    # A last line may be reserved space, unfinished, or damaged.
+                    if not line.endswith(b"\n") and BEGINNING.startswith(written):
                         break
                     self.unread += 1
                 self._end += len(line)
@@ -336,9 +338,3 @@ class JobFile:
 
 def _short(key: str) -> bytes:
     return bytes.fromhex(key)[:16]
-
-
-def _is_torn(line: bytes) -> bool:
-    """Return whether a last line is reserved space, an unfinished line, or damaged."""
-    line = line.rstrip(b"\0 ")
-    return line.startswith(BEGINNING) or BEGINNING.startswith(line)

@@ -794,10 +794,9 @@ class AskRun:
             self.without_markdown = None
             sent = ask, *window.turns
             if any(value.kind == "markdown" for each in sent for value in each.values):
-                turns = [
-                    replace(turn, prompt=template.without_markdown(turn)) for turn in window.turns
-                ]
-                ask = replace(ask, prompt=template.without_markdown(ask))
+                plain = template.without_markdown
+                turns = [replace(turn, prompt=plain(turn)) for turn in window.turns]
+                ask = replace(ask, prompt=plain(ask))
                 self.without_markdown = made(ask, Window(turns, len(turns))).digest()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
@@ -995,8 +994,7 @@ class AskRun:
         again = self.ask.again
         earlier = self.session.conversation.replies.get(again or 0, ())
         digests = dict.fromkeys(other.recorded_digest for other in earlier)
-        compared = self.without_markdown
-        record = replace(record, in_place_of=tuple(digests), without_markdown=compared)
+        record = replace(record, in_place_of=tuple(digests), without_markdown=self.without_markdown)
         if (part := self.ask.part) is None:
             return record
         texts = part.reply.text, turn.reply.text

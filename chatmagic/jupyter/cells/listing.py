@@ -66,9 +66,8 @@ def with_markdown(
         ``None`` if neither the page nor a file tells the Markdown cells.
     """
     listed: Listed | None = listed_by_page(shell)
-    path = this_notebook(shell.user_ns, os.environ) if listed is None else None
-    ran = [] if notes is None else [*notes.sources]
-    if path is not None:
+    if listed is None and (path := this_notebook(shell.user_ns, os.environ)) is not None:
+        ran = [] if notes is None else [*notes.sources]
         listed = listed_in_file(path, ran, cell_source(shell))
     if listed is None:
         return None

@@ -41,7 +41,6 @@ _NOT_PUT_IN: Final = (
 ABOVE_LIMIT: Final = 50_000
 """Default of the setting ``above_limit``, in characters."""
 _NO_MARKDOWN: Final = "the Markdown cells above do not go along: this run does not know them"
-_TELLS_FILE: Final = "JPY_SESSION_NAME=FILE names the notebook; --no-markdown sends none anywhere."
 _SINCE: Final = "since chatmagic was loaded. Nothing was sent."
 
 
@@ -299,7 +298,7 @@ def _in_front(
             notes = [_NO_MARKDOWN]
             if execution.audience == "machine" and not (parsed.dry or kernel.is_replaying()):
                 # The output of a machine's reply has no notes.
-                kernel.notify(f"Note: {_NO_MARKDOWN}. {_TELLS_FILE}")
+                kernel.notify(f"Note: {_NO_MARKDOWN}. JPY_SESSION_NAME=FILE names the notebook.")
         above = above if listed is None else listed
     nearest, left_out = _nearest(kernel, parsed, execution, above) if parsed.above else ([], ())
     named, count = {}, Counter[bool]()
