@@ -7,10 +7,9 @@ All sessions of a process share one, ``session.ledger``. Each request is sent wi
         …                                                    # send, read the reply to its end
 
 Any thread may call it. ``begin`` refuses a request if the used, the reserved and its estimated
-amounts exceed the budget. While no
-answer has shown a cost yet, the first request reserves the whole rest, so a second one is refused
-until the first has ended. A replay from a cassette does not enter the ledger. A request to the
-emulator does, and does not count.
+amounts exceed the budget. While no answer has shown a cost yet, the first request reserves the
+whole rest, so a second one is refused until the first has ended. A replay from a cassette does not
+enter the ledger. A request to the emulator does, and does not count.
 """
 
 from __future__ import annotations
