@@ -200,9 +200,7 @@ def replaying() -> str | None:
     """
     if _value(MODE_VARIABLE).lower() == "replay":
         return f"{MODE_VARIABLE} says replay"
-    find = find_kernel
-    why: str | None = None if find is None else find().replaying()
-    return why
+    return None if find_kernel is None else find_kernel().replaying()
 
 
 def known_keys() -> tuple[Secret, ...]:
@@ -322,30 +320,31 @@ def server_address(name: str) -> str:
 
 
 def known_servers() -> dict[str, Server]:
-    """Return the servers by name; the user's file has precedence over chatmagic's list.
+    """Return the servers by name; each value in the user's file replaces that of chatmagic's list.
 
     Raises:
         InputError: the user's file cannot be read.
     """
     own = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True) / SERVERS_FILE
-    return {**_read(Path(__file__).with_name(SERVERS_FILE)), **_read(own)}
+    return _read(own, _read(Path(__file__).with_name(SERVERS_FILE), {}))
 
 
-def _read(path: Path) -> dict[str, Server]:
-    """Return the servers in a file; none if there is no such file."""
+def _read(path: Path, ours: dict[str, Server]) -> dict[str, Server]:
+    """Return servers with those in a file; as they are if there is no such file."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return ours
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     except ValueError as error:
         # tomllib's message is a place and a reason; it quotes no value.
         raise InputError(f"{path} cannot be read: {one_line(str(error), _SHOWN)}.") from None
-    return {name.lower(): _server(path, name.lower(), value) for name, value in content.items()}
+    named = {name.lower(): value for name, value in content.items()}
+    return ours | {name: _server(path, name, named[name], ours) for name in named}
 
 
-def _server(path: Path, name: str, value: Any) -> Server:
+def _server(path: Path, name: str, value: Any, ours: Mapping[str, Server]) -> Server:
     flags = dict.fromkeys(("needs_model", "stream_usage", "response_format"), bool)
     known = {"base_url": str, "auth": str, **flags}
     shown = one_line(name, _SHOWN)
@@ -358,7 +357,7 @@ def _server(path: Path, name: str, value: Any) -> Server:
             f"{path}: [{shown}] holds something else than {', '.join(known)}, or a wrong value.",
             hint="The reference page on servers shows an example.",
         )
-    server = Server(name, **{"base_url": "", **value})
+    server = replace(ours.get(name) or Server(name, ""), **value)
     usable_url(server.base_url, f"The base_url of [{shown}] in {path.name}")
     return server
 

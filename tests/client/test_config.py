@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -402,12 +403,13 @@ def test_a_name_stands_for_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_file_of_the_user_counts_first(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It adds a server, which may take a key, and may say another port for one of ours."""
+    """It adds a server, which may take a key, and may say another port alone for one of ours."""
+    ours = config.known_servers()["ollama"]
     own.write_text(
         '[lab]\nbase_url = "https://llm.example.org/v1"\nauth = "bearer"\n'
         '[OLLAMA]\nbase_url = "http://127.0.0.1:7"\n'
     )
-    assert config.server_address("ollama") == "http://127.0.0.1:7"
+    assert config.known_servers()["ollama"] == replace(ours, base_url="http://127.0.0.1:7")
     assert config.server_address("vllm") == "http://127.0.0.1:8000"
     monkeypatch.setenv("CHATMAGIC_BASE_URL", "lab")
     monkeypatch.setenv("CHATMAGIC_API_KEY", "sk-of-the-lab")
