@@ -113,8 +113,7 @@ class Background:
                 task.ready.set()
 
         def queued() -> Reply | None:
-            for each in before:
-                each.ended.wait()
+            _until(lambda: task.halt.reason or all(each.ended.wait(NAP) for each in before))
             task.cause = self._failed(ask.owner, threads) if before else None
             if task.cause is not None:
                 raise _not_asked(task.cause)
@@ -190,7 +189,7 @@ class Background:
             raise _not_asked(failed)
 
     def stop(self, number: str) -> str:
-        """Stop a question under way, and return its asker.
+        """Stop a question under way, wait for its end, and return a line that tells it.
 
         Args:
             number: number of its cell, ``3`` for cell [3]; empty for the only question.
@@ -206,8 +205,11 @@ class Background:
                 f"Under way in the background: {askers or 'nothing'}. Nothing was stopped.",
                 hint="%chat_stop N stops the reply to cell [N]." if under_way else "",
             )
-        asked[0].halt.stop()
-        return asked[0].ask.asker
+        task = asked[0]
+        task.halt.stop()
+        _until(lambda: task.ended.wait(NAP))
+        told = failure(task.error or interrupted(task.reply))[0]
+        return f"The reply to {task.ask.asker} was stopped. {told}"
 
     def _under_way(self, threads: Sequence[str] | None) -> list[_Task]:
         """Return the questions under way that precede a question in these threads."""
@@ -237,7 +239,7 @@ def _not_asked(failed: _Task) -> ChatError:
     return ChatError(f"Nothing was sent, as {asker} failed in the background: {words}", hint=HINT)
 
 
-def _until(check: Callable[[], bool]) -> None:
+def _until(check: Callable[[], object]) -> None:
     """Repeat a check until it is true; not every system can interrupt a wait without a timeout."""
     while not check():
         pass

@@ -158,13 +158,32 @@ def test_one_is_stopped_from_another_cell(shell: Shell, emulator: Emulator, gate
         assert message.startswith("Under way in the background: cell [3], cell [4]. Nothing was")
     assert all(gate.words.acquire(timeout=PATIENCE) for _ in range(2))
     told = shell.page("%chat_stop 3", "s").printed
-    assert told == "The reply to cell [3] was stopped; the text so far is kept, marked.\n"
-    while "a" not in shell.shell.user_ns:
-        threading.Event().wait(0.01)
+    assert told == (
+        "The reply to cell [3] was stopped. "
+        "Interrupted after 1 word; the text so far is kept, marked.\n"
+    )
+    assert "a" in shell.shell.user_ns
     assert "b" not in shell.shell.user_ns
     shell.page("%chat_stop", "s")
     ended(shell)
     assert [shell[name].state for name in "ab"] == ["interrupted", "interrupted"]
+
+
+def test_one_that_waits_is_stopped_before_it_is_sent(
+    shell: Shell, emulator: Emulator, gate: Gate
+) -> None:
+    """At once: the one before it goes on. Stopped itself, it fails no later question."""
+    for word in ("one", "two"):
+        shell.page(f"%%chat --background\necho:{word}", word)
+    told = "The reply to cell [3] was stopped. Interrupted before the reply began; "
+    assert shell.page("%chat_stop 3", "s").printed.startswith(told)
+    emulator.settings = replace(FIXED, fault="hold", fault_after=1)
+    gate.is_open.set()
+    assert gate.words.acquire(timeout=PATIENCE)
+    shell.page("%chat_stop", "s")
+    emulator.settings = FIXED
+    shell.page("%%chat\necho:three", "three")
+    assert [one[-1] for one in asked(emulator)] == ["echo:one", "echo:three"]
 
 
 def test_one_that_fails_fails_those_that_wait_for_it(

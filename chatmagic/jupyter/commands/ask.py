@@ -403,8 +403,7 @@ def _stop(kernel: Kernel, given: Arguments) -> None:
 
     Without a number it stops the only running reply. The text so far is kept, marked.
     """
-    asker = kernel.background.stop(given.words)
-    print(f"The reply to {asker} was stopped; the text so far is kept, marked.")
+    print(kernel.background.stop(given.words))
 
 
 CHAT: Final = Command(
