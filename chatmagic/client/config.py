@@ -200,7 +200,8 @@ def replaying() -> str | None:
     """
     if _value(MODE_VARIABLE).lower() == "replay":
         return f"{MODE_VARIABLE} says replay"
-    return None if find_kernel is None else find_kernel().replaying()
+    replayed = None if find_kernel is None else find_kernel().replayed()
+    return replayed and f"{replayed.name} is replayed here ({replayed.mode_from})"
 
 
 def known_keys() -> tuple[Secret, ...]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from chatmagic._log import swallowed
 from chatmagic.conversation.staleness import Causes
-from chatmagic.errors import ChatError
 from chatmagic.protocol.credits import are_told
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.ledger import Meter
@@ -56,7 +54,7 @@ def cost(session: Session, count: int) -> str:
         session: the session.
         count: number of requests.
     """
-    if is_replayed(session):
+    if session.environment.is_replaying():
         return "a replay takes no credits"
     ledger = session.ledger
     last = next(reversed(ledger.rows), None)
@@ -64,15 +62,3 @@ def cost(session: Session, count: int) -> str:
     if (credits := meter.about(count)) is None:
         return "its cost is not known yet" if last is None or are_told(meter.credits) else ""
     return f"about {counted(credits, 'credit')}, by the cost of recent requests; {OTHERS}"
-
-
-def is_replayed(session: Session) -> bool:
-    """Return whether a cassette answers, so that nothing is sent.
-
-    Args:
-        session: the session.
-    """
-    with swallowed(ChatError):  # settings may contradict each other; the next question says so
-        cassette = session.environment.cassette()
-        return cassette is not None and cassette.mode == "replay"
-    return False

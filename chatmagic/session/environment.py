@@ -66,6 +66,22 @@ class Environment:
         fields = request_fields(None, config.model_of_environment())
         return None if choice is None else replace(choice, extra_body=fields)
 
+    def replayed(self) -> CassetteConfig | None:
+        """Return the cassette that is replayed, so that nothing is sent; ``None`` for none.
+
+        Raises:
+            InputError: the settings contradict each other.
+        """
+        choice = self.cassette()
+        return choice if choice is not None and choice.mode == "replay" else None
+
+    def is_replaying(self) -> bool:
+        """Return whether nothing is sent, or a setting is wrong."""
+        try:
+            return self.replayed() is not None
+        except ChatError:
+            return True
+
     def cell(self) -> tuple[str | None, str | None]:
         """Return the hash of the running cell and the identity of its execution, if known.
 
@@ -232,17 +248,6 @@ class ConfiguredEnvironment(Environment):
             self._emulator_at = self._emulator.start(), Secret(f"practice-{os.urandom(8).hex()}")
         return self._emulator_at
 
-    def replaying(self) -> str | None:
-        """Return the reason why nothing is sent, as a clause; ``None`` if requests are sent.
-
-        Raises:
-            InputError: the settings contradict each other.
-        """
-        choice = self.choice()
-        if choice is None or choice.mode != "replay":
-            return None
-        return f"{choice.name} is replayed here ({choice.mode_from})"
-
     def choice(self) -> CassetteConfig | None:
         """Return the cassette that is chosen now; ``None`` for none.
 
@@ -256,13 +261,6 @@ class ConfiguredEnvironment(Environment):
             changed_later=frozenset(self.settings.changed_later),
             interactive=self.has_person(),
         )
-
-    def is_replaying(self) -> bool:
-        """Return whether nothing is sent, or a setting is wrong."""
-        try:
-            return self.replaying() is not None
-        except ChatError:
-            return True
 
     def address(self) -> Endpoint:
         """Return the address that takes precedence, without a key.

@@ -89,11 +89,9 @@ class RowAsker:
         columns: bool = False,
     ) -> None:
         """Read the schema; send nothing yet."""
-        cassette = environment.cassette()
-        is_replay = cassette is not None and cassette.mode == "replay"
-        self.replayed = cassette if is_replay else None
+        self.replayed = cassette = environment.replayed()
         """The replayed cassette, with which nothing is sent; ``None`` for none."""
-        source: AnswerSource = "cassette" if is_replay else "service"
+        source: AnswerSource = "service" if cassette is None else "cassette"
         self._client = clients.client(source, lambda: setup_for(source, environment, cassette))
         ask.refuse_empty()
         value, _, schema = forms.asked_for(ask, (), (), environment.named)

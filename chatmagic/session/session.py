@@ -518,11 +518,11 @@ class Session:
         Raises:
             ChatError: there is no list, or nothing may be sent.
         """
-        cassette, halt = self.environment.cassette(), Halt()
-        if cassette is not None and cassette.mode == "replay":
+        if (cassette := self.environment.replayed()) is not None:
             raise NotRecordedError(
                 f"{cassette.name} is replayed here, and holds no list of models. Nothing was sent."
             )
+        halt = Halt()
         return self.lock.alone("the list of models", partial(self._models, halt), halt)
 
     def _models(self, halt: Halt) -> tuple[ModelList, int | None]:

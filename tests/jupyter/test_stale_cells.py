@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 from environments import GivenEnvironment
 from talks import abc, ask
 
 from chatmagic.cassette.cassette import CassetteConfig
-from chatmagic.errors import InputError
 from chatmagic.jupyter import stale_cells
 from chatmagic.session.ledger import LedgerRow
 from chatmagic.session.session import Session
@@ -69,12 +67,10 @@ def test_what_they_take_is_an_estimate(costs: tuple[int | None, ...], words: str
 
 
 def test_a_replay_takes_no_credits() -> None:
-    """Whatever requests took before; settings that do not go together are no replay."""
+    """Whatever requests took before."""
     session, causes = Session(), abc().causes()
     enter(session, replace(ROW, each=3))
     replayed = CassetteConfig(Path("a.jsonl"), "replay")
     session.environment = GivenEnvironment(cassette=lambda: replayed)
     words = stale_cells.quote(session, ["b"], causes)
     assert words.endswith(": a replay takes no credits")
-    session.environment = GivenEnvironment(cassette=Mock(side_effect=InputError("No.")))
-    assert "about 3 credits" in stale_cells.quote(session, ["b"], causes)

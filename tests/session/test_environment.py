@@ -42,8 +42,8 @@ def test_the_process_has_one_environment_for_its_session_and_its_clients(
     """The session of before takes it over, and gives it back; a session of one's own does not."""
 
     class Replaying(GivenEnvironment):
-        def replaying(self) -> str:
-            return "a test replays"
+        def replayed(self) -> CassetteConfig:
+            return CassetteConfig(Path("a.jsonl"), "replay", mode_from="a test")
 
     before = current.current_session()
     given = Replaying(emulator=(emulator.url, Secret(KEY)))
@@ -54,7 +54,7 @@ def test_the_process_has_one_environment_for_its_session_and_its_clients(
     assert session.environment is not given
     with Client("emulator") as client:
         assert client.endpoint.base_url == emulator.url
-        with pytest.raises(NotRecordedError, match="a test replays"):
+        with pytest.raises(NotRecordedError, match=r"a\.jsonl is replayed here \(a test\)"):
             client.complete([{"role": "user", "content": "hi"}])
     current.use_environment(None)
     assert type(before.environment) is Environment

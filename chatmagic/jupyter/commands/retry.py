@@ -73,7 +73,7 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
     asks = [
         replace(ask, **dict(zip(values, each, strict=True))) for each in product(*values.values())
     ]
-    is_sent = not stale_cells.is_replayed(kernel.session)
+    is_sent = not kernel.is_replaying()
     if len(asks) > _FEW and is_sent and execution.audience != "machine":
         takes = stale_cells.cost(kernel.session, len(asks))
         words = f"{len(asks)} requests{takes and f': {takes}'}.\nAsk? [y/N] "
