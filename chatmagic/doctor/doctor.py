@@ -198,16 +198,9 @@ def key(examination: Examination) -> Iterator[Line]:
     endpoint = examination.environment.endpoint()
     if examination.is_emulator or endpoint.auth == "none":
         yield Line("ok", "key", "none is sent, and none is needed")
-    elif endpoint.key is not None:
-        yield Line("ok", "key", f"found in {endpoint.key_from}, sent as {endpoint.auth}")
-    elif endpoint.elsewhere is not None:
-        words = f"none for this address; the environment's key belongs to {endpoint.elsewhere}"
-        todo = "Set CHATMAGIC_BASE_URL to the address of the key, or run %chat_login here."
-        yield Line("!!", "key", words, todo)
     else:
-        without = endpoint.how_to_set_auth("none")
-        todo = f"%chat_login asks for one; for a server without keys: {without}."
-        yield Line("!!", "key", "none for this address", todo)
+        endpoint.refuse_no_key()
+        yield Line("ok", "key", f"found in {endpoint.key_from}, sent as {endpoint.auth}")
 
 
 def model(examination: Examination) -> Iterator[Line]:

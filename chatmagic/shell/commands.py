@@ -66,7 +66,6 @@ _HERE: Final = (
     ("%chat shows", "chatmagic doctor shows"),
     ("allow_secrets=True sends it", "--allow-secrets sends it"),
     ("%chat_credits --usage", "%chat_credits --usage in a notebook"),
-    ("%chat_login here", "%chat_login"),
     ("%chat_login", "%chat_login in a notebook"),
 )
 """Words of messages for a notebook, and in a shell; the longer ones first."""

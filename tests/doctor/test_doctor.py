@@ -90,7 +90,7 @@ def test_no_key_and_no_home_is_shown(
 
 @pytest.mark.parametrize(
     ("auth", "words"),
-    [("none", "[ok] key: none is sent"), ("bearer", "[!!] key: none for this address")],
+    [("none", "[ok] key: none is sent"), ("bearer", "[!!] key: There is no API key for ")],
 )
 def test_without_a_key(
     place: ConfiguredEnvironment, monkeypatch: pytest.MonkeyPatch, auth: str, words: str

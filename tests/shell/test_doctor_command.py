@@ -106,8 +106,8 @@ def test_a_key_for_another_place(doctor: Doctor, monkeypatch: pytest.MonkeyPatch
     code, text = doctor("--connect", closed())
     assert code == 1
     assert marks(text)["key"] == "!!"
-    assert "the environment's key belongs to https://chat.example.org:443" in text
-    assert "run %chat_login in a notebook." in text
+    assert "The environment's key belongs to https://chat.example.org:443" in text
+    assert "-> %chat_login in a notebook asks for one; " in text
     assert "(--connect)" in text
 
 
