@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, replace
 from functools import partial
 from operator import methodcaller
@@ -210,19 +210,16 @@ def note(kind: Did) -> dict[str, Any]:
 
 FIELD: Final = "seal"
 """The field of a record that holds its seal."""
-EXACT: Final = 2**53
-"""Largest integer that pages keep exactly, as they read every number as a double."""
 
 
 def sealed(record: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record with its seal, in a form that no page changes.
+    """Return the record with its seal.
 
     Args:
         record: the record as JSON.
         data: the output's data by type, such as ``text/html``.
     """
-    kept = _each(record, _portable)
-    return {**kept, FIELD: _seal(kept, data)}
+    return {**record, FIELD: _seal(record, data)}
 
 
 def is_sealed(record: Mapping[str, Any], data: object) -> bool:
@@ -260,23 +257,9 @@ def canonical(value: Any) -> Any:
     Args:
         value: any JSON value.
     """
-    # A page saves a whole number for each integral value.
-    return _each(
-        value,
-        lambda item: _portable(
-            int(item) if isinstance(item, float) and item.is_integer() else item
-        ),
-    )
-
-
-def _portable(value: Any) -> Any:
-    """Return a text for an integer that a page would round; any other value as it is."""
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return str(value) if is_whole and abs(value) > EXACT else value
-
-
-def _each(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a JSON value in which each text, number or other simple value is changed."""
     if isinstance(value, Mapping):
-        return {name: _each(item, change) for name, item in value.items()}
-    return [_each(item, change) for item in value] if isinstance(value, list) else change(value)
+        return {name: canonical(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [canonical(item) for item in value]
+    # A page saves a whole number for each integral value.
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -43,12 +43,7 @@ NO_PARAMETERS: Final[Mapping[str, Any]] = {}
 """Empty parameters, which most turns share."""
 
 
-def _integer(value: object) -> int:
-    # An integer that a page would round is kept as a text.
-    number = exact_number(int(value) if isinstance(value, str) else value)
-    if not isinstance(number, int):
-        raise ValueError("not a whole number")
-    return number
+_integer: Final = exact(lambda value: value if type(value) is int else None)
 
 
 def _name(value: object) -> str | None:

@@ -106,9 +106,8 @@ def test_parameters_that_make_no_sense_are_refused(told: object) -> None:
         fields_from_json(Parameters, told)
 
 
-def test_an_integer_that_a_page_would_round_is_read_from_its_text() -> None:
+def test_a_parameter_may_be_missing() -> None:
     """A null is as good as none, and what has no meaning here is left out."""
-    assert fields_from_json(Parameters, {"max_tokens": str(2**53 + 1)}) == {"max_tokens": 2**53 + 1}
     assert fields_from_json(Parameters, {"last": None, "top_p": 1}) == {}
 
 
