@@ -79,29 +79,19 @@ class Schema:
 
     Args:
         name: its name, as the user gave it.
-        text: the text for the model.
-        read: returns the instance for a JSON value; raises any error for another form.
         document: the JSON schema.
+        read: returns the instance for a JSON value; raises any error for another form.
     """
 
     name: str
-    text: str
+    document: Mapping[str, Any]
     read: Callable[[Any], Any] = field(compare=False)
-    document: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
-    @classmethod
-    def of_document(
-        cls, document: Mapping[str, Any], name: str, read: Callable[[Any], Any]
-    ) -> Self:
-        """Return a schema from a JSON schema, which the model gets as it is.
-
-        Args:
-            document: the JSON schema.
-            name: its name, as the user gave it.
-            read: as for :class:`Schema`.
-        """
-        text = json.dumps(document, ensure_ascii=False, indent=2)
-        return cls(name, f"{name}: a value of this JSON schema\n\n{text}", read, document)
+    @property
+    def text(self) -> str:
+        """The text for the model, which gets the JSON schema as it is."""
+        document = json.dumps(self.document, ensure_ascii=False, indent=2)
+        return f"{self.name}: a value of this JSON schema\n\n{document}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,7 @@ def _from_json_schema(value: Mapping[str, Any], name: str) -> Schema:
             raise error
         return item
 
-    return Schema.of_document(document, name, read)
+    return Schema(name, document, read)
 
 
 def _from_type(value: Any, name: str) -> Schema:
@@ -221,4 +221,4 @@ def _from_type(value: Any, name: str) -> Schema:
         # From JSON, which a strict type reads in another way than Python's values.
         return validate(json.dumps(item), strict=strict)
 
-    return Schema.of_document(document, name, read)
+    return Schema(name, document, read)

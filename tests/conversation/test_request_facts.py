@@ -25,12 +25,12 @@ ASKED = RequestFacts("p 1", max_tokens=5, last=0)
 def test_a_schema_is_told_whole() -> None:
     """As it stands; two schemas are compared by their text, not by what reads a value."""
     document = {"type": "object", "not": {"required": ["ß"]}}
-    schema = Schema.of_document(document, "Thing", int)
+    schema = Schema("Thing", document, int)
     words = "Thing: a value of this JSON schema\n\n{\n  "
     assert schema.text.startswith(words)
     assert '"ß"' in schema.text
     assert json.loads(schema.text.partition("\n\n")[2]) == document
-    assert schema == Schema.of_document(document, "Thing", float)
+    assert schema == Schema("Thing", document, float)
 
 
 def test_a_value_holds_no_lone_surrogates() -> None:

@@ -382,9 +382,9 @@ def test_a_schema_is_told_whole() -> None:
     """Behind what asks for JSON; its words are not known where they are not kept."""
     words = (
         "Reply with one JSON value alone, without a code fence and without other words. "
-        "It is of the type City:\n\nCity: string"
+        "It is of the type City:\n\nCity: a value of this JSON schema\n\n{}"
     )
-    value = words_on_form("json", Schema("City", "City: string", str), [])
+    value = words_on_form("json", Schema("City", {}, str), [])
     assert value == Value.of_text("json City", words, "format")
     assert with_known_text(value.bare) == value.bare
 

@@ -197,7 +197,7 @@ SCHEMA = {
 
 def form(schema: Any = None) -> str:
     """Return a question as it asks for JSON."""
-    schema = None if schema is None else Schema.of_document(schema, "Person", str)
+    schema = None if schema is None else Schema("Person", schema, str)
     value = words_on_form("json", schema, ())
     assert value is not None
     return f"{value.text}\n\nWho was it?"

@@ -109,7 +109,7 @@ def test_a_reply_of_another_form_is_shown_kept_and_raised(session: Session) -> N
 
 def test_a_schema_that_is_stopped_leaves_the_turn(session: Session) -> None:
     """The user's own code may never end; the reply was kept before it ran."""
-    ask = Ask(LIMA, schema="City", form=Schema("City", "City: object", stop))
+    ask = Ask(LIMA, schema="City", form=Schema("City", {}, stop))
     with pytest.raises(ChatInterrupted) as caught:
         session.run(ask, Seen())
     assert caught.value.message == "Interrupted after the reply's end; it is kept."
