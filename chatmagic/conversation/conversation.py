@@ -86,7 +86,6 @@ from dataclasses import replace
 from typing import Final, Self
 
 from chatmagic.conversation.cell_order import Layout
-from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.slots import (
     Change,
     ChangeKind,
@@ -200,11 +199,6 @@ class Conversation:
         return {name: tuple(line) for name, line in self._below().lines.items()}
 
     @property
-    def instructions(self) -> Value | None:
-        """The instructions that apply at the end (rule 15)."""
-        return self._below().instructions
-
-    @property
     def added(self) -> int:
         """The number of the turn that was added last; 0 for none."""
         return self._now.next_number - 1
@@ -295,20 +289,12 @@ class Conversation:
             raise InputError("That turn is not in the conversation any more. Nothing was sent.")
         return replace(place.asked_again(question), last=last)
 
-    def marks(self, layout: Layout | None = None) -> dict[str, str]:
-        """Return the marks of cells, by their hashes (rules 9 and 14).
-
-        Args:
-            layout: a new order of the cells, for the marks after following it; ``None`` for the
-                present one.
-        """
-        return self.causes(layout).marks()
-
     def causes(self, layout: Layout | None = None) -> Causes:
-        """Return the causes for which live turns are stale (rule 9).
+        """Return the causes for which live turns are stale (rule 9), and the marks of cells.
 
         Args:
-            layout: as for :meth:`marks`.
+            layout: a new order of the cells, for the causes after following it; ``None`` for the
+                present one.
         """
         now = self._now if layout is None else _followed(self._now, layout)[0]
         return Causes(now, self.cells, self.label)

@@ -248,7 +248,7 @@ def test_instructions_are_read_as_carefully() -> None:
         in text
     )
     whole = dump(talk)
-    assert load(whole).instructions == talk.instructions
+    assert load(whole).window().instructions == talk.window().instructions
     del whole["turns"][0]["instructions"]["text"], whole["seal"]
     with pytest.raises(ValueError, match="'instructions' cannot be read"):
         load(sealed(whole, {}))

@@ -844,17 +844,17 @@ def test_another_cell_asks_a_turn_again_in_its_place() -> None:
     assert [turn.number for turn in talk] == [1, new.number, 3]
     assert (new.owner, tuple(new.carried)) == ("r", (1,))
     assert carries(talk, "r") == ["a", "b", "c"]
-    assert talk.marks() == {"b": "replaced"}
+    assert talk.causes().marks() == {"b": "replaced"}
     assert talk.in_force("b") == new
     assert ask(talk, "d", "d", "1").carried == (1, new.number, 3)
     assert ask(talk, "c", "c", "2").carried == (1, first.number)
     assert again(talk, "r", "2").prompt == "c"
-    assert talk.marks() == {"c": "replaced", "d": "stale"}
+    assert talk.causes().marks() == {"c": "replaced", "d": "stale"}
     for kind in ("retry", "re-run", "ask", "retry"):
         change = talk.undo()
         assert change is not None
         assert change.kind == kind
-    assert (talk.turns[1], talk.stale_turns(), talk.marks()) == (
+    assert (talk.turns[1], talk.stale_turns(), talk.causes().marks()) == (
         first,
         (),
         {"r": "taken back", "d": "taken back"},
@@ -894,14 +894,14 @@ def test_a_cell_that_asks_again_is_the_place_of_its_reply() -> None:
     talk.follow(layout("abcr"))
     assert talk.turns[2] == new
     talk.follow(layout("abrc"))  # above its question
-    assert (talk.turns[2], talk.marks()) == (first, {"r": "replaced"})
+    assert (talk.turns[2], talk.causes().marks()) == (first, {"r": "replaced"})
     talk.follow(layout("abcr"))
     ask(talk, "c", "c", "2")
-    assert talk.marks() == {"r": "taken back"}
+    assert talk.causes().marks() == {"r": "taken back"}
     assert again(talk, "r", "2").carried == (1, 2)
     assert set_aside(talk, "c") is not None
     assert prompts(talk) == ["a", "b"]
-    assert talk.marks()["r"] == "taken back"
+    assert talk.causes().marks()["r"] == "taken back"
 
 
 def test_replies_are_those_since_the_own_cell_asked() -> None:
@@ -939,7 +939,7 @@ def test_an_earlier_reply_is_put_back_as_it_was() -> None:
     change = pick(talk, first.number, "p")
     assert (change.kind, change.came, change.went) == ("pick", (first,), (new,))
     assert talk.stale_turns() == ()
-    assert talk.marks() == {"r": "replaced"}
+    assert talk.causes().marks() == {"r": "replaced"}
     assert talk.in_force("r") == first
     assert talk.replies[first.number] == (first, new)
     talk.undo()

@@ -78,7 +78,7 @@ def test_a_stale_turn_names_its_cause(change: str, cell: str, words: str | None)
     talk = abc()
     CHANGES[change](talk)
     assert told(talk).get(cell) == words
-    assert (cell in talk.marks()) == (words is not None)
+    assert (cell in talk.causes().marks()) == (words is not None)
 
 
 def test_what_becomes_stale_is_asked_again_too() -> None:
@@ -169,9 +169,9 @@ def test_a_cell_whose_question_got_the_same_reply_again_wears_none() -> None:
     """Its output shows what later requests carry."""
     talk = abc()
     again(talk, "r", "1", number=1, says=talk.turns[0].reply.text)
-    assert "a" not in talk.marks()
+    assert "a" not in talk.causes().marks()
     again(talk, "r", "2", number=talk.turns[0].number, says="another")
-    assert talk.marks()["a"] == "replaced"
+    assert talk.causes().marks()["a"] == "replaced"
 
 
 def test_a_reply_that_another_cell_continued_wears_one() -> None:
@@ -179,6 +179,6 @@ def test_a_reply_that_another_cell_continued_wears_one() -> None:
     talk = Conversation()
     turn = Turn(prompt="a", reply=Reply("a", finish_reason="length"), owner="a", execution="1")
     talk.add(turn)
-    assert talk.marks() == {}
+    assert talk.causes().marks() == {}
     go_on(talk, "c", "1")
-    assert talk.marks() == {"a": "replaced"}
+    assert talk.causes().marks() == {"a": "replaced"}

@@ -107,10 +107,10 @@ def test_it_is_taken_back_and_done_again(item: Steering) -> None:
         held = talk.slots
     talk.undo()
     assert talk.undo() == change
-    assert talk.marks() == {item.owner: f"{item.kind} taken back"}
+    assert talk.causes().marks() == {item.owner: f"{item.kind} taken back"}
     assert talk.redo() == change
     talk.redo()
-    assert (talk.slots, talk.marks(), talk.added) == (held, {}, 3)
+    assert (talk.slots, talk.causes().marks(), talk.added) == (held, {}, 3)
 
 
 @each_item
@@ -189,7 +189,7 @@ def test_a_turn_is_stale_whose_instructions_changed() -> None:
     give(talk, "two", "i", "2")
     assert prompts(talk.stale_turns()) == ["a"]
     assert talk.turns[0] in talk.stale_turns()
-    assert talk.marks() == {"a": "stale"}
+    assert talk.causes().marks() == {"a": "stale"}
     talk.add(Instructions.of_text("one", "rules.md", owner="i", execution="3"))
     assert talk.stale_turns() == ()
     give(talk, "", "i", "4")

@@ -112,7 +112,7 @@ def carrying(*numbers: int) -> Carried:
 
 def instructions_of(talk: Conversation) -> list[Value | None]:
     """Give the instructions that hold for each live turn, and at last below them all."""
-    return [*(window.instructions for _, window in talk.windows), talk.instructions]
+    return [*(window.instructions for _, window in talk.windows), talk.window().instructions]
 
 
 def prompts(turns: Sequence[Turn] | Conversation) -> list[str]:

@@ -67,7 +67,7 @@ def _reset(kernel: Kernel, _: Arguments) -> None:
     change = kernel.session.change(Conversation.reset)
     gone = len(change.went) if change is not None else 0
     aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
-    held = kernel.session.conversation.instructions
+    held = kernel.session.conversation.window().instructions
     stay = "" if held is None else " The instructions still apply."
     views.show_change(f"A new conversation begins.{aside}{stay}", record.note("reset"))
 

@@ -446,7 +446,7 @@ class Bridge:
         known = self._asked.union(dict(conversation.slots), conversation.cells)
         words = dict.fromkeys(self.pages.unheard(known, live), OLDER)
         words |= dict.fromkeys(self.pages.copies() - live, COPIED)
-        for cell, mark in conversation.marks(layout).items():
+        for cell, mark in causes.marks().items():
             if mark == "replaced":
                 words[cell] = _in_force(cell, conversation)
             else:

@@ -505,7 +505,7 @@ def test_a_turn_is_stale_when_its_cell_says_something_else(shell: Shell) -> None
     assert [turn.typed for turn in conversation.stale_turns()] == ["echo:one"]
     assert [type(event).__name__ for event in seen] == ["Changed"]
     assert conversation.turns[0] in conversation.stale_turns()
-    assert list(conversation.marks().values()) == ["stale"]
+    assert list(conversation.causes().marks().values()) == ["stale"]
     shell.page("%%chat --above 1\necho:one", "b")
     assert conversation.stale_turns() == ()
     unfollow()
