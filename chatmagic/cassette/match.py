@@ -293,19 +293,21 @@ def nearest(asked: Interaction, recorded: Iterable[Interaction]) -> Interaction 
     """Return the recorded request that is most like a request; ``None`` if none is recorded.
 
     The same prompt counts most, then the number of equal earlier turns, then the number of earlier
-    turns, then the length of the prompts' common beginning. Among equals the latest wins.
+    turns, then the length of the prompts' common beginning, then the same parameters. Among equals
+    the latest wins.
 
     Args:
         asked: the request, as it would be recorded.
         recorded: the recorded requests, oldest first.
     """
 
-    def likeness(candidate: Interaction) -> tuple[bool, int, int, int]:
+    def likeness(candidate: Interaction) -> tuple[bool, int, int, int, bool]:
         return (
             asked.as_typed == candidate.as_typed,
             _shared(asked.before, candidate.before),
             -abs(len(asked.before) - len(candidate.before)),
             _shared(_prompt(asked, candidate), candidate.prompt),
+            asked.parameters == candidate.parameters,
         )
 
     return max(reversed([*recorded]), key=likeness, default=None)

@@ -169,8 +169,7 @@ class Completions:
             return map(str, range(1, len(conversation) + 1))
         if word == "MODEL":
             used = (turn.asked_model for turn in conversation.known_turns.values())
-            listed = self._kernel.settings.listed_models
-            return dict.fromkeys((*listed, *filter(None, used)))
+            return dict.fromkeys((*self._kernel.settings.listed_models, *filter(None, used)))
         if word == "THREAD":
             return conversation.threads
         return () if word.isupper() else (word,)

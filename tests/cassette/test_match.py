@@ -385,10 +385,13 @@ def test_the_first_difference_is_named(now: Interaction, then: Interaction, said
 
 
 def test_the_nearest_is_the_one_with_the_same_prompt() -> None:
-    """Then the one that carries most of the same, then the one that begins alike."""
+    """Then what carries most of the same, begins alike, and has the same parameters."""
     other = asked("Why?")
     longer = asked("What is a mean?", "A sum by a count.", "Why not?")
     assert nearest(asked("x", "y", MEDIAN), [other, longer, TALK]) == TALK
     assert nearest(asked("What is a mean?", "A sum by a count.", "Who?"), [other, TALK]) == TALK
     assert nearest(asked("Why so?"), [asked("Who?"), other]) == other
+    small = asked("Why?", extra={"model": "small"})
+    tried = [small, asked("Why?", temperature=1.0)]
+    assert nearest(asked("Why?", extra={"model": "large"}), tried) == small
     assert nearest(other, []) is None
