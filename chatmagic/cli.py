@@ -121,7 +121,7 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the service, which precede the settings."""
     add = parser.add_argument
     add("--connect", metavar="URL", help="ask there: a URL, a server's name, or emulator")
-    add("--model", metavar="NAME", help="the model to ask for")
+    add("-m", "--model", metavar="NAME", help="the model to ask for")
 
 
 def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:

@@ -136,7 +136,7 @@ def test_options_and_settings_are_those_of_a_kernel(
     )
     assert "credits" not in ask("echo:a").err
     back = ("--stream", "--credits")
-    assert "credits" in ask("echo:b", "-t", "0", "-n", "9", *back, "--model", "large").err
+    assert "credits" in ask("echo:b", "-t", "0", "-n", "9", *back, "-m", "large").err
     facts = ("stream", "temperature", "max_tokens", "model")
     assert [[body.get(fact) for fact in facts] for body in bodies(emulator)] == [
         [False, 0.5, None, "small"],
