@@ -41,6 +41,7 @@ _NOT_PUT_IN: Final = (
 ABOVE_LIMIT: Final = 50_000
 """Default of the setting ``above_limit``, in characters."""
 _NO_MARKDOWN: Final = "the Markdown cells above do not go along: this run does not know them"
+_NAME_IT: Final = "JPY_SESSION_NAME=FILE names the notebook; of papermill, the one that it writes."
 _SINCE: Final = "since chatmagic was loaded. Nothing was sent."
 
 
@@ -108,8 +109,7 @@ def _asked(kernel: Kernel, given: Arguments, parsed: ParsedLine, text: str) -> R
     settle(kernel, execution, threads, shown=not parsed.quiet, waits=waits)
     ask = _composed(kernel, parsed, text, execution)
     if parsed.dry:
-        preview = kernel.session.preview(ask)
-        views.show_html(*transcript.dry_run(preview, kernel.session.credits))
+        views.show_html(*transcript.dry_run(kernel.session.preview(ask), kernel.session.credits))
         return None
     reply = send(kernel, ask, execution, output=parsed.output)
     return None if given.cell is not None else reply
@@ -298,7 +298,7 @@ def _in_front(
             notes = [_NO_MARKDOWN]
             if execution.audience == "machine" and not (parsed.dry or kernel.is_replaying()):
                 # The output of a machine's reply has no notes.
-                kernel.notify(f"Note: {_NO_MARKDOWN}. JPY_SESSION_NAME=FILE names the notebook.")
+                kernel.notify(f"Note: {_NO_MARKDOWN}. {_NAME_IT}")
         above = above if listed is None else listed
     nearest, left_out = _nearest(kernel, parsed, execution, above) if parsed.above else ([], ())
     named, count = {}, Counter[bool]()
