@@ -344,14 +344,16 @@ def _nearest(
 ) -> tuple[list[CellRun], tuple[str, ...]]:
     """Return the cells above to be sent along, and a line on the parts that were left out."""
     if parsed.above == "new":
-        order = kernel.order(execution.cell)
-        window = kernel.session.conversation.window(
+        conversation, order = kernel.session.conversation, kernel.order(execution.cell)
+        window = conversation.window(
             execution.cell, execution.id, order=order, thread=parsed.thread
         )
-        asked = {turn.owner or turn.execution for turn in window.above}
+        # A question that was asked again carried the cells above its first place alone.
+        asked = [conversation.known_turns.get(turn.first, turn) for turn in window.above]
         # A question of this same execution has already carried the cells above.
-        since = len(above) if execution.id in {turn.execution for turn in window.above} else 0
-        places = (n for n, run in enumerate(above, 1) if {run.key, run.execution} & asked)
+        since = len(above) if execution.id in {turn.execution for turn in asked} else 0
+        keys = {turn.owner or turn.execution for turn in asked}
+        places = (n for n, run in enumerate(above, 1) if {run.key, run.execution} & keys)
         above = above[max(since, *places, 0) :]
     nearest = [run for run in above if not run.is_ours]
     if isinstance(parsed.above, int):
@@ -380,8 +382,7 @@ def _within(runs: list[CellRun], limit: int) -> tuple[list[CellRun], tuple[str, 
             kept[at], outputs = run.without_output, outputs + 1
     while sum(len(each.text) for each in kept) > limit:
         kept.pop(0)
-    gone = len(runs) - len(kept)
-    parts = ((outputs, "output"), (gone, "whole cell"))
+    parts = ((outputs, "output"), (len(runs) - len(kept), "whole cell"))
     left_out = " and ".join(counted(count, noun) for count, noun in parts if count)
     note = f"left out of the cells above: {left_out} (above_limit is {limit:,})"
     return kept, (note,) if left_out else ()

@@ -422,6 +422,20 @@ def test_a_question_that_runs_again_sends_what_is_new_above_it(
     assert asked(emulator)[-1][-1] == f"{block('a = 1')}echo:q"
 
 
+@pytest.mark.parametrize("how", ["page", "machine"])
+def test_cells_between_a_question_and_its_retry_go_along(
+    shell: Shell, emulator: Emulator, how: str
+) -> None:
+    """The retry has carried none of them, nor has an earlier reply that was put back."""
+    ask = "%%chat --above new --no-history\necho:r"
+    cells = ("a = 1", "%%chat --above new\necho:q", "b = 2", "%chat_retry", "c = 3", ask)
+    more = ("%chat_retry --pick 1", ask, "%chat_retry\n%chat --above new --no-history echo:r")
+    for name, source in zip("abcdefghi", (*cells, *more), strict=True):
+        shell.page(source, name) if how == "page" else shell.machine(source)
+    sent = [body for body in asked(emulator) if body[-1].endswith("echo:r")]
+    assert sent == [[f"{block('b = 2')}{block('c = 3')}echo:r"]] * 3
+
+
 def test_a_limit_leaves_out_the_oldest_outputs_first(shell: Shell, emulator: Emulator) -> None:
     """And then the oldest cells; a line says so, and no mark is lost or made by it."""
     shell.page("print('o' * 400)", "a")
