@@ -57,19 +57,15 @@ def describe(error: BaseException) -> str:
     Args:
         error: the exception; its message is not read.
     """
-    kinds, cause = [_kind(error)], error.__cause__ or error.__context__
-    seen = {id(error)}
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        kinds.append(_kind(cause))
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and not any(each is cause for each in chain):
+        chain.append(cause)
         cause = cause.__cause__ or cause.__context__
+    kinds = (f"{type(each).__module__}.{type(each).__qualname__}" for each in chain)
     frames = [
         f"  {frame.f_code.co_filename}:{line} in {frame.f_code.co_name}"
         for frame, line in traceback.walk_tb(error.__traceback__)
         if frame.f_code.co_filename != __file__
     ]
-    return "\n".join([" from ".join(["Swallowed: " + kinds[0], *kinds[1:]]), *frames])
-
-
-def _kind(error: BaseException) -> str:
-    return f"{type(error).__module__}.{type(error).__qualname__}"
+    return "\n".join([f"Swallowed: {' from '.join(kinds)}", *frames])
