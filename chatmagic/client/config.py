@@ -183,12 +183,12 @@ def local_emulator() -> tuple[str, Secret]:
     Raises:
         ConnectError: there is no kernel to start it.
     """
-    if find_kernel is None:
+    if kernel is None:
         raise ConnectError(
             "The emulator of a kernel starts with %load_ext chatmagic.",
             hint="Elsewhere, run `chatmagic emulator` and give its address.",
         )
-    started: tuple[str, Secret] = find_kernel().start_emulator()
+    started: tuple[str, Secret] = kernel.start_emulator()
     return started
 
 
@@ -200,7 +200,7 @@ def replaying() -> str | None:
     """
     if _value(MODE_VARIABLE).lower() == "replay":
         return f"{MODE_VARIABLE} says replay"
-    replayed = None if find_kernel is None else find_kernel().replayed()
+    replayed = None if kernel is None else kernel.replayed()
     return replayed and f"{replayed.name} is replayed here ({replayed.mode_from})"
 
 
@@ -363,5 +363,5 @@ def _server(path: Path, name: str, value: Any, ours: Mapping[str, Server]) -> Se
     return server
 
 
-find_kernel: Callable[[], Any] | None = None
-"""Function that returns the environment of the kernel's session; ``None`` without the extension."""
+kernel: Any = None
+"""The environment of the kernel's session; ``None`` without the extension."""

@@ -69,7 +69,7 @@ class ChatMagics(KernelSettings, Magics):
         self.notes = CellNotes(self._shell, kernel.has_run_again)
         once = ReplyOnce(self._shell, kernel.has_shown)
         self._opened = [self.notes, once, Completions(self._shell, commands.COMMANDS, kernel)]
-        current.use_environment(lambda: kernel)
+        current.use_environment(kernel)
 
     def leave(self) -> None:
         """Close everything that was opened for the shell; the session's conversation stays."""

@@ -25,14 +25,14 @@ def current_session() -> Session:
         return _current
 
 
-def use_environment(find: Callable[[], Environment] | None) -> None:
+def use_environment(environment: Environment | None) -> None:
     """Set the environment of this process's session and its clients.
 
     Args:
-        find: returns the environment; ``None`` is plain Python.
+        environment: the environment; ``None`` is plain Python.
     """
     with _lock:
-        config.find_kernel = find
+        config.kernel = environment
         if _current is not None:
             _current.environment = of_process()
 

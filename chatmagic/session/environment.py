@@ -391,7 +391,7 @@ def _normalized(base_url: str) -> str:
 
 def of_process() -> Environment:
     """Return the kernel's environment; without a kernel, the environment of plain Python."""
-    return (config.find_kernel or Environment)()
+    return config.kernel or Environment()
 
 
 def setup_for(

@@ -95,7 +95,7 @@ def session_in_shell(
     """
     environment = ConfiguredEnvironment(FileSettings())
     environment.choose(arguments["connect"], "--connect", arguments["model"])
-    current.use_environment(lambda: environment)
+    current.use_environment(environment)
     session = Session(environment=environment)
     try:
         yield session, environment

@@ -296,7 +296,7 @@ def test_the_emulator_gets_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(ConnectError, match="%load_ext chatmagic"):
         with_local_emulator(chosen)
     started = ("http://127.0.0.1:8123", Secret("practice-1"))
-    monkeypatch.setattr(config, "find_kernel", lambda: GivenEnvironment(emulator=started))
+    monkeypatch.setattr(config, "kernel", GivenEnvironment(emulator=started))
     at_work = with_local_emulator(chosen)
     assert (at_work.base_url, at_work.key) == started
     client = resolve_for_client(environ, base_url=EMULATOR, api_key="sk-mine", auth="none")

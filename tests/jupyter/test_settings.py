@@ -180,7 +180,7 @@ def test_the_emulator_is_its_own(
     place: ConfiguredEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It starts once, and ends with the place."""
-    monkeypatch.setattr(config, "find_kernel", lambda: place)
+    monkeypatch.setattr(config, "kernel", place)
     place.chosen = "emulator"
     first, second = place.service().endpoint, place.service().endpoint
     assert first.base_url == second.base_url

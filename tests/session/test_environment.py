@@ -47,7 +47,7 @@ def test_the_process_has_one_environment_for_its_session_and_its_clients(
 
     before = current.current_session()
     given = Replaying(emulator=(emulator.url, Secret(KEY)))
-    current.use_environment(lambda: given)
+    current.use_environment(given)
     assert before is current.current_session()
     assert before.environment is given
     assert isinstance(session.environment, Environment)

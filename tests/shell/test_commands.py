@@ -100,7 +100,7 @@ def test_the_reply_alone_is_on_standard_output(ask: Run, emulator: Emulator) -> 
     assert ran.err == "(99 of 100 credits left · resets 2026-01-02 00:00 UTC · 5 + 5 tokens)\n"
     assert bodies(emulator)[0]["stream"] is True
     assert emulator.requests[0].ways == ("bearer",)
-    assert config.find_kernel is None
+    assert config.kernel is None
     assert KEY not in ran.out + ran.err
 
 

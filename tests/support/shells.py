@@ -252,7 +252,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     monkeypatch.setattr(keys, "find_keyring", lambda: None)
     forget()
-    monkeypatch.setattr(client_config, "find_kernel", None)
+    monkeypatch.setattr(client_config, "kernel", None)
     settings.warned.clear()
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     hook = sys.excepthook
