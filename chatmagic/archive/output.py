@@ -86,8 +86,7 @@ def of_steering(item: Steering) -> tuple[dict[str, Any], dict[str, Any]]:
     html = f'<p style="{QUIET} margin: 0;">{escape(plain.visible(words))}</p>'
     if item.text:
         html = _folded(escape(plain.visible(words)), item.text)
-    box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="{item.kind.capitalize()}"'
-    return note(f"<div {box}>{html}</div>", words, item.to_json())
+    return note(frame(html, item.kind.capitalize()), words, item.to_json())
 
 
 @lru_cache(maxsize=1)

@@ -20,8 +20,9 @@ from chatmagic.models import Credits, Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.wire import Request
 from chatmagic.render import markdown, reply_forms
+from chatmagic.render.sanitize import frame
 from chatmagic.session.session import Preview
-from chatmagic.text import PROSE, UNTYPESET, columns, counted, one_line, to_terminal, visible
+from chatmagic.text import PROSE, columns, counted, one_line, to_terminal, visible
 
 Shown = tuple[str, str]
 """A part of an output as safe HTML and as text."""
@@ -201,7 +202,7 @@ def page(*parts: str | Shown, name: str = "Conversation") -> Shown:
         name: their subject, for a screen reader.
     """
     html, text = _joined(parts)
-    return group(html, name), text
+    return frame(html, name), text
 
 
 def folded(summary: str, *parts: str | Shown) -> Shown:
@@ -261,7 +262,8 @@ def whole(
     for turn in turns:
         words = notes(turn)
         parts.append(in_full(f"{numbers[turn.number]}. You", turn, words))
-    return group("".join(html for html, _ in parts)), "\n\n".join(text for _, text in parts)
+    html, text = "".join(html for html, _ in parts), "\n\n".join(text for _, text in parts)
+    return frame(html, "Conversation"), text
 
 
 def in_full(title: str, turn: Turn, notes: str = "") -> Shown:
@@ -296,16 +298,6 @@ def _summary(conversation: Conversation, order: str, here: Window | None) -> str
         f"{counted(count, 'turn')}{notes}, {order}. "
         "%chat_history 1 shows one in full, %chat_history all shows everything."
     )
-
-
-def group(html: str, name: str = "Conversation") -> str:
-    """Return HTML as a named group.
-
-    Args:
-        html: safe HTML.
-        name: its subject, for a screen reader.
-    """
-    return f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="{name}">{html}</div>'
 
 
 # Replacement for the panel in a page that does not show it. JupyterLab shows the HTML: without its

@@ -49,30 +49,6 @@ class BlockChange(NamedTuple):
     blocks: list[str]
 
 
-class Blocks(list[str]):
-    """Blocks on the screen; the first ``finished`` of them do not change any more."""
-
-    def __init__(self) -> None:
-        """Start without a block."""
-        super().__init__()
-        self.finished = 0
-
-    def show(self, finished: list[str], unfinished: Sequence[str]) -> BlockChange:
-        """Replace the blocks after the finished ones, and return the change.
-
-        Args:
-            finished: blocks that do not change any more.
-            unfinished: the blocks after them.
-        """
-        new = [*finished, *unfinished]
-        begin = keep = self.finished
-        while keep < len(self) and keep - begin < len(new) and self[keep] == new[keep - begin]:
-            keep += 1
-        self.finished += len(finished)
-        self[keep:] = new[keep - begin :]
-        return BlockChange(keep, self[keep:])
-
-
 class LiveMarkdown:
     """Reply under way in Markdown, as blocks of safe HTML.
 
@@ -82,7 +58,9 @@ class LiveMarkdown:
 
     def __init__(self, opening: str = "") -> None:
         """Start without text."""
-        self.blocks = Blocks()
+        self.blocks: list[str] = []
+        """The blocks on the screen; the first ``finished`` of them do not change any more."""
+        self.finished = 0
         self.side = "auto"
         """The direction of the reply as a whole: ``rtl``, or else ``auto``."""
         self._env: EnvType = {**markdown.environment(live=True), "references": {}, "side": ""}
@@ -116,7 +94,7 @@ class LiveMarkdown:
         if self._count + count > markdown.MOST_BLOCKS:
             return self._give_up(markdown.TOO_MANY)
         self.side = "rtl" if env["side"] == "rtl" else "auto"
-        return self.blocks.show(finished, unfinished)
+        return self._show(finished, unfinished)
 
     def box(self, mark: str) -> str:
         """Return the box of the reply with all its blocks.
@@ -139,6 +117,16 @@ class LiveMarkdown:
             finished += blocks
         self._env["goes_on"] = False
         return finished
+
+    def _show(self, finished: list[str], unfinished: Sequence[str]) -> BlockChange:
+        """Replace the blocks after the finished ones, and return the change."""
+        shown, new = self.blocks, [*finished, *unfinished]
+        begin = keep = self.finished
+        while keep < len(shown) and keep - begin < len(new) and shown[keep] == new[keep - begin]:
+            keep += 1
+        self.finished += len(finished)
+        shown[keep:] = new[keep - begin :]
+        return BlockChange(keep, shown[keep:])
 
     def _render(self, text: str, env: EnvType) -> tuple[list[str], int]:
         """Return a part of the reply as safe blocks, and their number as a page counts them.
@@ -193,7 +181,7 @@ class LiveMarkdown:
         """Show no more of a reply that is too large for a page, until the reply has ended."""
         self._is_too_much = True
         words = f"<p><em>The rest is shown when the reply has ended: {why}.</em></p>\n"
-        return self.blocks.show([sanitize.clean(words)], ())
+        return self._show([sanitize.clean(words)], ())
 
 
 class LiveText(LiveMarkdown):

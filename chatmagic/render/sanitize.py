@@ -25,13 +25,14 @@ QUIET: Final = (
 )
 
 
-def frame(html: str) -> str:
-    """Return a reply's HTML in a group with an accessible name.
+def frame(html: str, name: str = "Reply") -> str:
+    """Return the HTML of an output in a group with an accessible name.
 
     Args:
         html: safe HTML.
+        name: its subject, for a screen reader.
     """
-    return f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="Reply">{html}</div>'
+    return f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="{name}">{html}</div>'
 
 
 def live_box(html: str, side: str, mark: str) -> str:

@@ -87,7 +87,7 @@ def test_what_is_finished_is_sent_once(text: str) -> None:
     sent = sum(len("".join(live.feed(char).blocks)) for char in text)
     open_part = max(map(len, live.blocks))
     assert sent <= len(text) * 2 * open_part
-    assert live.blocks.finished >= 2
+    assert live.finished >= 2
     assert "".join(live.blocks) == whole(text)
     assert live.side == ("rtl" if text.startswith(HEBREW) else "auto")
 
