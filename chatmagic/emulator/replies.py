@@ -2,12 +2,11 @@
 
 No model makes them. They greet, explain chatmagic, show the parts of a reply (headings, a
 list, code, a table, math) and correct a ``ZeroDivisionError``. To any other question they reply
-that an emulator cannot answer it. Three beginnings of a question give a reply of known text and
+that an emulator cannot answer it. Two beginnings of a question give a reply of known text and
 length, for tests and measurements:
 
 - ``echo:TEXT`` gives exactly ``TEXT``, white space included;
-- ``count to N`` gives the words from one to N, for N up to 10,000;
-- ``long N`` gives N words in paragraphs, for N up to 100,000.
+- ``count to N`` gives the words from one to N, for N up to 10,000.
 
 A question with chatmagic's words for JSON gets an example of its schema. ``continue`` gives the
 rest of a reply that was cut short. A token is a word with the white space after it, or 24
@@ -23,7 +22,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from importlib.resources import files
-from itertools import cycle, islice
 from operator import getitem
 from typing import Any, Final
 
@@ -31,11 +29,8 @@ from chatmagic.models import Message, Usage
 from chatmagic.text import one_line, without_lone_surrogates
 
 HIGHEST_COUNT: Final = 10_000
-LONGEST: Final = 100_000
-"""Largest number of words of a ``long`` reply."""
 QUOTED: Final = 61
 """Largest number of characters of a question that a reply quotes, with the ellipsis of a cut."""
-WORDS_IN_PARAGRAPH: Final = 60
 
 _TEXTS: Final[dict[str, Any]] = tomllib.loads(
     files("chatmagic.emulator").joinpath("replies.toml").read_text("utf-8")
@@ -52,7 +47,6 @@ _COUNT: Final = re.compile(r"\s*count to (\d{1,3}(?:,\d{3}){1,2}|\d{1,9})\b", re
 _JSON: Final = re.compile(
     r"one JSON value alone\b(?:.*?JSON schema\n\n(\{\n.*?\n\}|\{\}))?", re.DOTALL
 )
-_LONG: Final = re.compile(r"\s*long (\d{1,9})\b", re.IGNORECASE)
 _EVERYTHING: Final = "markdown|formatting"
 _ABOUT: Final = "chatmagic|help|get started|who are you|what are you|what can you do"
 _GREETING: Final = re.compile(
@@ -157,8 +151,6 @@ def _answer(messages: Sequence[Message]) -> str:
         return match[1]
     if match := _COUNT.match(question):
         return _count(int(match[1].replace(",", "")))
-    if match := _LONG.match(question):
-        return _long(int(match[1]))
     if match := _JSON.search(question):
         return json.dumps(_practice(question, match[1]), ensure_ascii=False)
     return "\n\n".join([_body(question), _SIGNATURE, _carried(len(messages), asked[:-1])])
@@ -240,9 +232,3 @@ def _count(last: int) -> str:
     if last > HIGHEST_COUNT:
         return f"I count to {HIGHEST_COUNT:,} at most.\n\n{_SIGNATURE}"
     return ", ".join(map(in_words, range(1, last + 1)))
-
-
-def _long(count: int) -> str:
-    words = list(islice(cycle(_TEXTS["filler"].split()), min(count, LONGEST)))
-    starts = range(0, len(words), WORDS_IN_PARAGRAPH)
-    return "\n\n".join(" ".join(words[at : at + WORDS_IN_PARAGRAPH]) for at in starts)

@@ -147,12 +147,6 @@ def test_numbers_in_words(number: int, words: str) -> None:
     assert in_words(number) == words
 
 
-@pytest.mark.parametrize("length", [1, 59, 60, 61, 5000])
-def test_long_replies_have_the_length_asked_for(length: int) -> None:
-    """`long N` has N fragments, so that a measurement knows what it measured."""
-    assert len(complete([user(f"long {length}")]).fragments) == length
-
-
 def test_max_tokens_and_usage() -> None:
     """A reply that is cut short says so, and the counts are those of what was sent."""
     messages = [user("first question"), assistant("one"), user("echo:a b c d")]

@@ -113,7 +113,7 @@ def test_a_client_that_hangs_up_is_sent_no_more(emulator: Emulator) -> None:
     """When the client closes, the stream stops, however long it would have been."""
     emulator.settings = Settings(delay=0.01)
     connection = connect(emulator)
-    response = send(connection, "long 100000", stream=True)
+    response = send(connection, "count to 10000", stream=True)
     response.readline()
     response.close()
     connection.close()
@@ -124,7 +124,7 @@ def test_a_client_that_hangs_up_is_sent_no_more(emulator: Emulator) -> None:
 def test_a_client_that_does_not_read_holds_up_nobody(emulator: Emulator) -> None:
     """A full pipe stops its own stream alone, and its end is noticed."""
     slow = connect(emulator)
-    response = send(slow, "long 100000", stream=True)
+    response = send(slow, "count to 10000", stream=True)
     with contextlib.closing(connect(emulator)) as other:
         assert send(other).read()
     assert emulator.requests[0].outcome == "open"
