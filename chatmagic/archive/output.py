@@ -19,7 +19,7 @@ from chatmagic.conversation.staleness import Cause
 from chatmagic.conversation.steering import Steering, instructions_note
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import GOES_ON
-from chatmagic.models import CodeBlock, Credits, Renderer, Reply, Usage
+from chatmagic.models import CodeBlock, Renderer, Reply
 from chatmagic.render import gauge, markdown_parser, markdown_writer, reply_forms
 from chatmagic.render.sanitize import QUIET, frame
 from chatmagic.text import counted
@@ -122,7 +122,7 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
         for value in record.values
         if value.text is not None
     )
-    footer = gauge.line_html(*facts) if (facts := _line_facts(reply, record)) else ""
+    footer = credit_line(reply, record)[0]
     body = reply_forms.to_html(text, format)
     return {
         "text/html": frame("".join(filter(None, (head, thoughts, body, states, kept, footer)))),
@@ -149,7 +149,7 @@ def _markdown(reply: Reply, record: Record, body: str) -> str:
     """Return a reply as safe Markdown, with the lines around it."""
     words = markdown_writer.escaped
     answered = _answered(record)
-    footer = credit_line(reply, record)
+    footer = credit_line(reply, record)[1]
     blocks = [
         answered and f"*{words(answered)}*",
         body,
@@ -238,24 +238,20 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
     return notes
 
 
-def credit_line(reply: Reply, record: Record) -> str:
-    """Return the line under a reply in words: credits, tokens, settings; empty if it is off.
+def credit_line(reply: Reply, record: Record) -> tuple[str, str]:
+    """Return the line under a reply as HTML and as words: credits, tokens, settings.
 
     Args:
         reply: the reply, whole or in part.
         record: the turn's record.
+
+    Returns:
+        Both; two empty texts if the line is off.
     """
-    return gauge.line_words(*facts) if (facts := _line_facts(reply, record)) else ""
-
-
-def _line_facts(
-    reply: Reply, record: Record
-) -> tuple[Credits | None, Usage | None, str, float | None] | None:
-    """Return the facts in the line under a reply; ``None`` if it is left out."""
     if not record.parameters.get("credit_line", True):
-        return None
+        return "", ""
     settings = gauge.settings_words(record.parameters, record.asked_model)
-    return reply.credits, reply.usage, settings, reply.seconds
+    return gauge.line(reply.credits, reply.usage, settings, reply.seconds)
 
 
 def _kept_words(value: Value, name: str) -> str:

@@ -30,12 +30,13 @@ _COLOURS: Final = {
 }
 
 
-def line_words(
+def line(
     credits: Credits | None, usage: Usage | None, settings: str = "", seconds: float | None = None
-) -> str:
-    """Return the line under a reply: the known credits and tokens, and the settings.
+) -> tuple[str, str]:
+    """Return the line under a reply as HTML with a small bar, and as words; empty without figures.
 
-    The time stands there where no credits were told.
+    It has the known credits and tokens, and the settings. The time stands there where no credits
+    were told.
 
     Args:
         credits: the credits that the reply's own response named; ``None`` for none.
@@ -44,23 +45,10 @@ def line_words(
         seconds: its time; ``None`` is unknown.
     """
     took = "" if crediting.are_told(credits) else time_words(seconds)
-    return " · ".join(filter(None, (crediting.words(credits), usage_words(usage), took, settings)))
-
-
-def line_html(
-    credits: Credits | None, usage: Usage | None, settings: str = "", seconds: float | None = None
-) -> str:
-    """Return :func:`line_words` as HTML, with a small bar; empty without figures.
-
-    Args:
-        credits: as for :func:`line_words`.
-        usage: as for :func:`line_words`.
-        settings: as for :func:`line_words`.
-        seconds: as for :func:`line_words`.
-    """
-    words = line_words(credits, usage, settings, seconds)
-    line = f'<p class="chatmagic-credits" style="{QUIET} margin: 0.4em 0 0;">{_bar(credits)}'
-    return words and f"{line}{escape(words)}</p>"
+    figures = crediting.words(credits), usage_words(usage), took, settings
+    words = " · ".join(filter(None, figures))
+    html = f'<p class="chatmagic-credits" style="{QUIET} margin: 0.4em 0 0;">{_bar(credits)}'
+    return words and f"{html}{escape(words)}</p>", words
 
 
 def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:

@@ -326,5 +326,5 @@ class TextView(View):
             outcome: the reply, with its record.
         """
         reply, record = outcome.reply, outcome.record
-        lines = [*output.state_lines(reply), output.credit_line(reply, record)]
+        lines = [*output.state_lines(reply), output.credit_line(reply, record)[1]]
         return [line for line in lines if line]

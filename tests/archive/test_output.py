@@ -92,7 +92,7 @@ def test_without_the_line_of_the_credits_equal_replies_look_alike() -> None:
         reply = replace(TURN.reply, credits=credits, usage=Usage(1, left, 1 + left))
         turn = replace(TURN, reply=reply, credit_line=False, temperature=0.5)
         runs.append(output.of_turn(reply, turn.to_record(REQUEST)))
-        assert output.credit_line(reply, turn.to_record(REQUEST)) == ""
+        assert output.credit_line(reply, turn.to_record(REQUEST)) == ("", "")
         assert runs[-1][1]["chatmagic"]["credits"]["remaining"] == left
     (first, _), (second, _) = runs
     assert first == second

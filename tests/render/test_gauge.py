@@ -92,14 +92,14 @@ def test_the_line_says_credits_tokens_and_settings() -> None:
         (None, ""),
         (Credits(None, None, None, None, NOW, spent=0.5), "spent 0.5 (the gateway's figure) · "),
     ):
-        line = gauge.line_words(credits, known, settings)
+        html, line = gauge.line(credits, known, settings)
         assert line == f"{words}1 + 2 tokens · {settings}"
-        assert Page(gauge.line_html(credits, known, settings)).heard.strip() == line
-    assert gauge.line_words(None, None) == gauge.line_html(None, None) == ""
+        assert Page(html).heard.strip() == line
+    assert gauge.line(None, None) == ("", "")
     # The time stands where no credits do.
-    assert gauge.line_words(figures(1, 1), None, seconds=2.0).endswith("reset unknown")
-    assert gauge.line_words(None, known, "t 0", 3.21) == "1 + 2 tokens · 3.2 s · t 0"
-    assert Page(gauge.line_html(None, None, seconds=72.4)).heard.strip() == "1 min 12 s"
+    assert gauge.line(figures(1, 1), None, seconds=2.0)[1].endswith("reset unknown")
+    assert gauge.line(None, known, "t 0", 3.21)[1] == "1 + 2 tokens · 3.2 s · t 0"
+    assert Page(gauge.line(None, None, seconds=72.4)[0]).heard.strip() == "1 min 12 s"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_time_in_words(seconds: float | None, words: str) -> None:
 def test_the_bar_has_a_shape(limit: int | None, remaining: int | None, full: int | None) -> None:
     """The bar is full as far as credits are left, never empty while any is, or it is not there."""
     credits = figures(limit, remaining)
-    line = Page(gauge.line_html(credits, None)).seen
+    line = Page(gauge.line(credits, None)[0]).seen
     html, large = gauge.large(credits, None)
     if full is None:
         assert "▰" not in line + large + html
@@ -150,12 +150,12 @@ def test_low_and_empty_are_told_by_words(remaining: int, words: str, colour: str
     """Colour only adds to what the words say, and comes from the page's own theme."""
     credits = figures(1000, remaining)
     for text in (
-        gauge.line_words(credits, None),
+        gauge.line(credits, None)[1],
         gauge.large(credits, None)[1],
         Page(gauge.large(credits, None)[0]).heard,
     ):
         assert words in text
-    for html in (gauge.line_html(credits, None), gauge.large(credits, None)[0]):
+    for html in (gauge.line(credits, None)[0], gauge.large(credits, None)[0]):
         assert f"var(--jp-{colour}-color1, var(--vscode-charts-" in html
 
 
