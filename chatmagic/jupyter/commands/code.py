@@ -78,7 +78,8 @@ def _code(kernel: Kernel, given: Arguments) -> None:
     made: list[Message] = [
         {"id": str(uuid.uuid4()), "cell_type": kind, "source": source} for kind, source in cells
     ]
-    bridge.put_code(owner, digest(cells)[:16], made, take_answer)
+    request: Message = {"kind": "code", "digest": digest(cells)[:16], "cells": made}
+    bridge.ask_page(owner, lambda _: request, take_answer)
 
 
 def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from chatmagic._json import shared_fields
 from chatmagic.archive import output
 from chatmagic.conversation import continuation, options
+from chatmagic.conversation.cell_order import PageReport
 from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.request_facts import RequestFacts
@@ -220,7 +221,10 @@ def _retry_stale(kernel: Kernel) -> None:
         place.note(*views.sentence(words))
         return words
 
-    bridge.run_cells(execution.cell, cells, take_answer)
+    def request(report: PageReport) -> Message:
+        return {"kind": "run", "cells": [report.cells[cell].id for cell in cells]}
+
+    bridge.ask_page(execution.cell, request, take_answer)
 
 
 def _name(conversation: Conversation, cell: str) -> str:

@@ -19,7 +19,7 @@ import hashlib
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -293,44 +293,25 @@ class Bridge:
         show = partial(self._painting.show, live, execution.name, replaces=replaces)
         self._drawing.put(show)
 
-    def put_code(
-        self, owner: str | None, digest: str, cells: list[Message], heard: Callable[[Message], str]
+    def ask_page(
+        self,
+        owner: str | None,
+        request: Callable[[PageReport], Message],
+        heard: Callable[[Message], str],
     ) -> None:
-        """Let the page put cells below one of its cells.
+        """Ask the page of a cell to put cells below it, or to run other cells.
 
         Args:
-            owner: hash of the cell.
-            digest: digest of the new cells.
-            cells: the new cells, in their order.
+            owner: hash of the cell, which is running.
+            request: returns the message for the page that lists the cell.
             heard: called with the page's answer, which may never arrive; returns the text for the
                 status region.
         """
         if (report := self._report_with(owner)) is not None:
-            asked = self._asked_of(report, owner, heard)
-            self._send({"kind": "code", **asked, "digest": digest, "cells": cells})
-
-    def run_cells(
-        self, owner: str | None, cells: Sequence[str], heard: Callable[[Message], str]
-    ) -> None:
-        """Let the page of a cell run other cells, in order.
-
-        Args:
-            owner: hash of the cell, which is running.
-            cells: hashes of the other cells.
-            heard: as for :meth:`put_code`.
-        """
-        if (report := self._report_with(owner)) is not None:
-            asked = self._asked_of(report, owner, heard)
-            ids = [report.cells[cell].id for cell in cells]
-            self._send({"kind": "run", **asked, "cells": ids})
-
-    def _asked_of(
-        self, report: PageReport, owner: str | None, heard: Callable[[Message], str]
-    ) -> Message:
-        """Return the address of a request: the page, its cell, and the key for the answer."""
-        key = self._last_key = self._last_key + 1
-        self._awaited = {key: heard}  # a page that is gone does not answer
-        return {"page": report.page, "key": key, "cell": report.cells[str(owner)].id}
+            key = self._last_key = self._last_key + 1
+            self._awaited = {key: heard}  # a page that is gone does not answer
+            cell = report.cells[str(owner)].id
+            self._send({"page": report.page, "key": key, "cell": cell, **request(report)})
 
     def listed_with(self, owner: str | None) -> tuple[str, ...]:
         """Return the hashes of the cells that the page of a cell lists; none without a page.
