@@ -97,8 +97,8 @@ class RowAsker:
         value, _, schema = forms.asked_for(ask, (), (), environment.named)
         if columns:
             self.fields = () if schema is None else tuple(schema.document.get("properties", ()))
-            if not self.fields:
-                message = "columns=True takes the fields of a schema, and there is none."
+            if not self.fields or not {"reply", "error"}.isdisjoint(self.fields):
+                message = "columns=True takes the fields of a schema, none of them reply or error."
                 raise InputError(f"{message} Nothing was sent.")
         self.environment = environment
         self.ledger = ledger

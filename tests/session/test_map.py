@@ -132,8 +132,11 @@ def test_a_schema(asking: Session, service: RowService) -> None:
     assert made.drop(columns=["t", "reply"]).to_dict("records") == [
         {"name": "A", "age": 1, "error": None}
     ]
-    with pytest.raises(InputError, match=r"columns=True takes the fields of a schema"):
-        asking.map("{{ t }}", table, format="json", **options)
+    # The result has columns of these names of its own.
+    for names in ([], ["age", "reply"], ["error"]):
+        options |= {"format": "json", "schema": {"properties": {key: {} for key in names}}}
+        with pytest.raises(InputError, match=r"columns=True takes the fields of a schema, none of"):
+            asking.map("{{ t }}", table, **options)
     # Nothing that has an answer is asked again; what failed is.
     assert {prompt.rpartition("\n\n")[2] for prompt in service.prompts[3:]} == {*rows[1:]}
 
