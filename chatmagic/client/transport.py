@@ -130,8 +130,7 @@ class HttpTransport:
         """
         headers = _headers(stream=False)
         del headers["Content-Type"]
-        url = models_url(self.setup.endpoint.base_url)
-        return self._exchange("GET", url, None, headers, halt)
+        return self._exchange("GET", models_url(self.setup.endpoint.base_url), None, headers, halt)
 
     def connect(self, halt: Halt) -> None:
         """Make the connection that a request would have, and close it; no request is sent.

@@ -155,7 +155,8 @@ def usable_url(url: str, name: str = "The base address") -> tuple[str, tuple[str
 
 
 _BARE_HOST: Final = (
-    r"(?=.{4,60}\Z)(?:[a-z][a-z0-9-]{0,20}\.){1,4}[a-z]{2,10}(?::\d{1,5})?(?:/v\d{1,2})?/?"
+    r"(?=.{4,60}\Z)(?:(?P<here>localhost|127\.0\.0\.1)|(?:[a-z][a-z0-9-]{0,20}\.){1,4}[a-z]{2,10})"
+    r"(?::\d{1,5})?(?:/v\d{1,2})?/?"
 )
 """Pattern of a host without its scheme; a longer text might be a key."""
 
@@ -177,7 +178,7 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
         )
     if not good:
         bare = re.fullmatch(_BARE_HOST, word)
-        meant = None if bare is None else f"Did you mean https://{bare[0]}?"
+        meant = bare and f"Did you mean http{'' if bare['here'] else 's'}://{bare[0]}?"
         raise InputError(f"{name} is not a URL like https://chat.example.org.", hint=meant)
     if parts.fragment or (parts.query and not _may_have_query(parts)):
         raise InputError(
