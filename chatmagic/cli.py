@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 
 from chatmagic import demo, install
 from chatmagic._version import __version__
+from chatmagic.client.words import words_for_shell
 from chatmagic.conversation.options import MANUAL, OPTIONS, Option, counterpart
 from chatmagic.emulator.service import Settings
 from chatmagic.errors import ChatError, InputError
@@ -74,9 +75,6 @@ class _Parser(argparse.ArgumentParser):
         hint = f"{self.prog} --help shows the usage."
         flag = re.search(r"(?<=unrecognized arguments: )--[\w-]+", message)
         if flag and (known := counterpart(flag[0])):
-            # Loads IPython's settings and the session, which this parser does without.
-            from chatmagic.shell.commands import words_for_shell  # noqa: PLC0415
-
             hint = words_for_shell(known)
         raise InputError(f"{message}.", hint=hint)
 

@@ -394,7 +394,7 @@ class Cassette:
         except ChatError as error:
             log_swallowed(error)
             self.trouble = ChatError(
-                f"{error.message} The recorded replies are kept in this kernel.",
+                f"{error.message} The recorded replies are kept in memory.",
                 hint=f"{MAGIC} tries again, {MAGIC} OTHER --record saves it in another file.",
             )
             raise self.trouble from None

@@ -362,6 +362,6 @@ def _changed_fact(asked: Interaction, recorded: Interaction) -> str:
         if (now := ours.get(name)) != (then := theirs.get(name)):
             return f"The messages are the same, but {name} is {now!r}, and was {then!r}."
     return (
-        "The prompt as typed is the same, but a value that it puts in, --no-stream, extra_body or "
+        "The prompt as typed is the same, but a value that it puts in, stream, extra_body or "
         "system_role differs."
     )

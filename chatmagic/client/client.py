@@ -26,6 +26,7 @@ from chatmagic.client.endpoint import (
 from chatmagic.client.halt import Halt
 from chatmagic.client.stream import Asking, CreditTracker, ReplyStream
 from chatmagic.client.transport import HttpTransport, Transport
+from chatmagic.client.words import advice_in, words_for_python
 from chatmagic.errors import ChatError, InputError, NotRecordedError, NotUnderstoodError
 from chatmagic.models import Credits, Message, Origin, Reply
 from chatmagic.protocol.auth import Auth, Secret, refuse_keys
@@ -71,14 +72,16 @@ class Client:
         """Resolve the address and the key; nothing is sent."""
         is_given, key = api_key is not None, Secret.or_none(api_key)
         del api_key  # a traceback with its locals shows only a Secret
-        if is_given:
-            key = config.usable_key(key, "api_key")
-        if transport is not None and base_url is None:
-            endpoint = Endpoint("https://transport.invalid", auth or "none", key, "transport")
-        else:
-            endpoint = config.resolve_for_client(base_url, key, auth)
-        fields = request_fields(extra_body, model)
-        self._start(ServiceSetup(endpoint, timeout, fields, extra_headers), transport)
+        with advice_in(words_for_python):
+            if is_given:
+                key = config.usable_key(key, "api_key")
+            if transport is not None and base_url is None:
+                at, by = "https://transport.invalid", "transport"
+                endpoint = Endpoint(at, auth or "none", key, by, words_here=words_for_python)
+            else:
+                endpoint = config.resolve_for_client(base_url, key, auth)
+            fields = request_fields(extra_body, model)
+            self._start(ServiceSetup(endpoint, timeout, fields, extra_headers), transport)
 
     @classmethod
     def connected(cls, setup: ServiceSetup) -> Self:
@@ -111,7 +114,7 @@ class Client:
         self._set(setup)
         self._transport = transport or HttpTransport(self.setup)
         for warning in config.new_warnings(self.endpoint.warnings):
-            warnings.warn(warning, stacklevel=3)
+            warnings.warn(self.endpoint.words_here(warning), stacklevel=3)
 
     def _set(self, setup: ServiceSetup) -> None:
         self.setup = replace(
@@ -245,20 +248,20 @@ class Client:
         halt = halt or Halt()
         send = partial(self._transport.get_models, halt)
         asking = Asking(self.endpoint, self.credit_tracker, halt, send, "")
-        try:
-            with asking:
-                names = _names(asking.text(LARGEST))
-                return ModelList(names, asking.header_facts["credits"], asking.exchange.origin)
-        except ChatError as error:
-            if error.status not in _NO_LIST:
-                error.hint = error.hint and self.endpoint.words_here(error.hint)
-                raise
-            raise NotUnderstoodError(
-                f"{self.endpoint.origin} lists no models (HTTP {error.status}).",
-                hint=self.endpoint.words_here(_NAME_IT),
-                status=error.status,
-                credits=error.credits,
-            ) from None
+        with advice_in(self.endpoint.words_here):
+            try:
+                with asking:
+                    names = _names(asking.text(LARGEST))
+                    return ModelList(names, asking.header_facts["credits"], asking.exchange.origin)
+            except ChatError as error:
+                if error.status not in _NO_LIST:
+                    raise
+                raise NotUnderstoodError(
+                    f"{self.endpoint.origin} lists no models (HTTP {error.status}).",
+                    hint=_NAME_IT,
+                    status=error.status,
+                    credits=error.credits,
+                ) from None
 
     def close(self) -> None:
         """Close the kept connection."""

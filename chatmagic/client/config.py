@@ -21,6 +21,7 @@ import platformdirs
 from chatmagic.client import keys
 from chatmagic.client.endpoint import AUTH_VARIABLE, KEY_VARIABLES, NO_ADDRESS, Endpoint, Server
 from chatmagic.client.keys import KeyStore
+from chatmagic.client.words import words_for_python
 from chatmagic.errors import ConnectError, InputError, NotConnectedError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
 from chatmagic.protocol.url import EMULATOR, origin_or_none, usable_url
@@ -86,7 +87,6 @@ def resolve_endpoint(
     endpoint = replace(
         place,
         guarded=guarded,
-        has_commands=open_store is not None,
         has_auth_variable=bool(_value(AUTH_VARIABLE)),
     )
     if endpoint.base_url == EMULATOR:
@@ -152,13 +152,14 @@ def resolve_for_client(
         ConnectError: no address is set, or the emulator cannot be started here.
         InputError: an argument cannot be used.
     """
-    if base_url in (None, "") and not _value(URL_VARIABLE):
+    if not (base_url or "").strip() and not _value(URL_VARIABLE):
         raise NotConnectedError(
             "No address is set for this client. Give base_url, or set CHATMAGIC_BASE_URL.",
-            hint="chatmagic.ask(…) and current_session() use the kernel's connection.",
+            hint=None if kernel is None else "chatmagic.ask(…) uses the kernel's connection.",
         )
     place = first_address([(base_url, "argument"), environment_setting(URL_VARIABLE)])
     ways = (auth, "auth"), environment_setting(AUTH_VARIABLE)
+    place = replace(place, words_here=words_for_python)
     return with_local_emulator(resolve_endpoint(place, ways, key=key))
 
 
@@ -185,8 +186,8 @@ def local_emulator() -> tuple[str, Secret]:
     """
     if kernel is None:
         raise ConnectError(
-            "The emulator of a kernel starts with %load_ext chatmagic.",
-            hint="Elsewhere, run `chatmagic emulator` and give its address.",
+            "The extension starts the emulator, and no kernel here has loaded it.",
+            hint="Run `chatmagic emulator` in a shell, and give its address.",
         )
     started: tuple[str, Secret] = kernel.start_emulator()
     return started

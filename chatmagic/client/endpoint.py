@@ -6,7 +6,7 @@ The settings are the time limits, and the fields and headers beside the interfac
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
@@ -57,7 +57,7 @@ class Endpoint:
         guarded: the known keys of all addresses: no request may hold one.
         warnings: warnings about the address or the key's file, a line each.
         server: the server whose name was given in place of the address; ``None`` for a URL.
-        has_commands: whether it belongs to a kernel, which has ``%config`` and ``%chat_login``.
+        words_here: returns advice for a notebook, in the words of the place of its client.
         has_auth_variable: whether the environment sets the way to send the key.
     """
 
@@ -70,7 +70,7 @@ class Endpoint:
     guarded: tuple[Secret, ...] = ()
     warnings: tuple[str, ...] = ()
     server: Server | None = None
-    has_commands: bool = field(default=False, compare=False)
+    words_here: Callable[[str], str] = field(default=str, compare=False, repr=False)
     has_auth_variable: bool = field(default=False, compare=False)
 
     @property
@@ -110,19 +110,10 @@ class Endpoint:
 
     def how_to_give_a_key(self) -> str:
         """Return the advice for an address without a key."""
-        gives = self.words_here("%chat_login asks for one")
+        gives = "%chat_login asks for one"
         if self.elsewhere != NO_ADDRESS:
             return gives
         return f"CHATMAGIC_BASE_URL={self.posted_to()} beside the key sends it there, or {gives}"
-
-    def how_to_set(self, name: str, value: str) -> str:
-        """Return the line that sets a setting, in the kernel or in Python.
-
-        Args:
-            name: the setting's name.
-            value: the value.
-        """
-        return self.words_here(f'%config ChatMagics.{name} = "{value}"')
 
     def how_to_set_auth(self, auth: Auth) -> str:
         """Return the line that sets another way to send the key.
@@ -130,54 +121,13 @@ class Endpoint:
         Args:
             auth: the way.
         """
-        if self.has_commands and self.has_auth_variable:
+        if self.has_auth_variable:
             return f"%env {AUTH_VARIABLE}={auth}"  # which counts before the setting
-        return self.how_to_set("auth", auth)
-
-    def words_here(self, words: str) -> str:
-        """Return advice for a notebook, in Python's words if it belongs to no kernel.
-
-        Args:
-            words: the advice.
-        """
-        return words if self.has_commands else words_for_python(words)
+        return f'%config ChatMagics.auth = "{auth}"'
 
     def posted_to(self) -> str:
         """Return the address that requests are posted to, for a message: no key is in it."""
         return redacted(shown_url(self.base_url), self.known_keys)
-
-
-_IN_PYTHON: Final = (
-    (r"%config ChatMagics\.(\w+) = (\{.*?\}|\".*?\")", r"Client(\1=\2)"),
-    ("%chat shows (?:the settings|it)", "Client(base_url=…) sets the address"),
-    ("--temperature, --max-tokens, ChatMagics.extra_body", "temperature, max_tokens, extra_body"),
-    ("; %chat shows that", ""),
-    ("%chat shows where the key comes from; ", ""),
-    ("%chat_login asks for (one|another one)", r"Client(api_key=…) takes \1"),
-    ("connect to it: %chat_connect URL", "Client(base_url=URL) asks it"),
-    ("%chat_connect URL --model NAME", "Client(model=NAME)"),
-    ("%chat_reset", "a new Session"),
-    ("%chat_credits --usage shows", "The session's ledger shows"),
-    ("%chat_history shows it", "session.messages() has it"),
-    ("%chat_continue, in a cell below, goes on with what came", 'ask("Go on.") asks for the rest'),
-    (", or run %chat_cassette FILE|%chat_cassette FILE --record, or (?=CHATMAGIC)", ""),
-    (r"%chat_cassette (\w+)(?: --record)? (makes|saves)", r"CHATMAGIC_CASSETTE=\1 \2"),
-    ("--last N", "last=N"),
-    ("--max-tokens", "max_tokens"),
-    ("--no-stream", "stream=False"),
-)
-"""Patterns of advice for a notebook, and Python's words in their place."""
-
-
-def words_for_python(words: str) -> str:
-    """Return advice for a notebook, in Python's words.
-
-    Args:
-        words: the advice, as a notebook shows it.
-    """
-    for pattern, here in _IN_PYTHON:
-        words = re.sub(pattern, here, words)
-    return words
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +286,6 @@ def request_headers(extra_headers: object) -> dict[str, str]:
         if is_secret_name(name) or re.fullmatch(OWN_HEADERS, name):
             raise InputError(
                 f"extra_headers cannot set {one_line(name)}, which the connection sets.",
-                hint="%chat_login or CHATMAGIC_API_KEY sets a key, ChatMagics.auth how it is sent.",
+                hint="A key goes into CHATMAGIC_API_KEY, or %chat_login asks for one.",
             )
     return given

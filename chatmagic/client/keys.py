@@ -142,7 +142,7 @@ class KeyStore:
             return {at: key for at, key in json.load(file).items() if isinstance(key, str)}
         raise InputError(
             f"{self._file} is damaged, so no key is read from it.",
-            hint="Remove it, and enter the keys again by %chat_login.",
+            hint="Remove it; after that %chat_login asks for a key again.",
         )
 
     def _not_private(self) -> InputError:
@@ -208,7 +208,7 @@ def key_in_file(path: str) -> tuple[Secret | None, tuple[str, ...]]:
     if is_assigned:
         raise InputError(
             f"The file that {KEY_FILE_VARIABLE} names holds NAME=value, not a key alone.",
-            hint="Leave out the name and the =; a file of variables is for %dotenv or a shell.",
+            hint="Leave out the name and the =; a file of variables is for dotenv or a shell.",
         )
     if os.name != "posix" or not mode & (stat.S_IRGRP | stat.S_IROTH):
         return key, ()

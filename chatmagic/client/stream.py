@@ -164,9 +164,9 @@ class Asking:
         """
         if self._sent:
             raise InputError("This stream was used already; client.stream(…) makes another.")
-        self._endpoint.refuse_no_key()
-        self._sent, self._began_at = True, monotonic()
         try:
+            self._endpoint.refuse_no_key()
+            self._sent, self._began_at = True, monotonic()
             exchange = self._exchange = self._send()
             self._tracker.note_requests(exchange.headers, self._came_at)
             good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
@@ -230,8 +230,27 @@ class Asking:
 
     def _advised(self, error: ChatError) -> ChatError:
         """Add advice about the connection to the error of an answer."""
-        replayed = self.exchange.origin == "replay"
-        return advised(error, self._endpoint, self._model, replayed=replayed)
+        endpoint, model = self._endpoint, self._model
+        # Nothing was posted if a recording answered.
+        status = None if self.exchange.origin == "replay" else error.status
+        is_unknown = status == HTTPStatus.NOT_FOUND and isinstance(error, NotUnderstoodError)
+        # A service that fails for another reason may mention the requested model.
+        refusals = (RequestRejectedError, AuthenticationError, *([ServiceError] * (model is None)))
+        is_refusal = type(error) in refusals and status != HTTPStatus.FORBIDDEN
+        if (is_unknown or is_refusal) and re.search(r"\bmodels?\b", error.message, re.IGNORECASE):
+            was = f"The model was {one_line(str(model))}"
+            named = "No model was named" if model is None else was
+            error.hint = f'{named}: %config ChatMagics.model = "NAME" sets one.'
+        elif is_unknown:
+            error.hint = f"It was posted to {endpoint.posted_to()}. {error.hint}"
+        elif status == HTTPStatus.UNAUTHORIZED and isinstance(error, AuthenticationError):
+            if endpoint.auth == "none":
+                error.message = error.message.replace(KEY_REFUSED, NO_KEY_SENT)
+                error.args = (error.message,)
+            other: Auth = "bearer" if endpoint.auth in ("none", "x-api-key") else "x-api-key"
+            way = endpoint.how_to_set_auth(other)
+            error.hint = f"{error.hint} To send the key in another way: {way}"
+        return error
 
     def _read_until(self, until: float) -> bytes:
         """Return the next piece of the body; empty at its end, or at a time of ``monotonic``."""
@@ -501,34 +520,3 @@ def _error_in(event: sse.Payload) -> ErrorBody | None:
     if isinstance(value, str):
         return ErrorBody(message=value)
     return ErrorBody.from_json(value) or ErrorBody(error="error")
-
-
-def advised(
-    error: ChatError, endpoint: Endpoint, model: object, *, replayed: bool = False
-) -> ChatError:
-    """Return an error of an answer, with advice about the connection.
-
-    Args:
-        error: the error that was made of the answer.
-        endpoint: the endpoint of the request, with its key.
-        model: the request's ``model``; ``None`` if it named none.
-        replayed: whether a recording answered, so that nothing was posted.
-    """
-    status = None if replayed else error.status
-    is_unknown = status == HTTPStatus.NOT_FOUND and isinstance(error, NotUnderstoodError)
-    # A service that fails for another reason may mention the requested model.
-    refusals = (RequestRejectedError, AuthenticationError, *([ServiceError] * (model is None)))
-    is_refusal = type(error) in refusals and status != HTTPStatus.FORBIDDEN
-    if (is_unknown or is_refusal) and re.search(r"\bmodels?\b", error.message, re.IGNORECASE):
-        named = "No model was named" if model is None else f"The model was {one_line(str(model))}"
-        error.hint = f"{named}: {endpoint.how_to_set('model', 'NAME')} sets one."
-    elif is_unknown:
-        error.hint = f"It was posted to {endpoint.posted_to()}. {error.hint}"
-    elif status == HTTPStatus.UNAUTHORIZED and isinstance(error, AuthenticationError):
-        if endpoint.auth == "none":
-            error.message = error.message.replace(KEY_REFUSED, NO_KEY_SENT)
-            error.args = (error.message,)
-        other: Auth = "bearer" if endpoint.auth in ("none", "x-api-key") else "x-api-key"
-        way = endpoint.how_to_set_auth(other)
-        error.hint = f"{error.hint} To send the key in another way: {way}"
-    return error

@@ -71,7 +71,7 @@ _REFUSED: Final = _Rule(
     RequestRejectedError,
     "The service refused the request",
     "The same request would be refused again: change the prompt, or what is sent with it "
-    "(the model, --temperature, --max-tokens, ChatMagics.extra_body); %chat shows that.",
+    "(model, temperature, max_tokens, extra_body); %chat shows that.",
 )
 _FAILED: Final = _Rule(ServiceError, "The service failed", _UNSENT)
 _BAD_KEY: Final = _Rule(

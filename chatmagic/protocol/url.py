@@ -145,7 +145,7 @@ def usable_url(url: str, name: str = "The base address") -> tuple[str, tuple[str
     if at:
         warnings.append(
             f"The address of {origin(url)} holds a user name or a password, which is not used: "
-            "leave it out. A key goes into CHATMAGIC_API_KEY, or %chat_login asks for it."
+            "leave it out. A key goes into CHATMAGIC_API_KEY, or %chat_login asks for one."
         )
     if parts.scheme == "http" and not is_loopback(url):
         warnings.append(
@@ -183,8 +183,8 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
     if parts.fragment or (parts.query and not _may_have_query(parts)):
         raise InputError(
             f"{name} holds a query or a fragment; leave them out.",
-            hint="A key goes into CHATMAGIC_API_KEY or %chat_login. A query without a secret "
-            f"may follow a path that ends in {_WHOLE}.",
+            hint="A key goes into CHATMAGIC_API_KEY, or %chat_login asks for one. A query without "
+            f"a secret may follow a path that ends in {_WHOLE}.",
         )
     return parts
 

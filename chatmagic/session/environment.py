@@ -26,9 +26,9 @@ from chatmagic.client.endpoint import (
     ServiceSetup,
     request_fields,
     request_headers,
-    words_for_python,
 )
 from chatmagic.client.stream import CreditTracker
+from chatmagic.client.words import words_for_python
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Reply
@@ -45,6 +45,9 @@ class Environment:
     This class is for a plain Python process, which has only its variables. A kernel has
     :class:`chatmagic.jupyter.kernel.Kernel`.
     """
+
+    words_here: Callable[[str], str] = staticmethod(words_for_python)
+    """Returns advice for a notebook, in the words of this place."""
 
     def service(self) -> ServiceSetup:
         """Return the endpoint and its settings; called only if no cassette answers.
@@ -121,14 +124,6 @@ class Environment:
         """Return the budget that is set here, as it was typed; ``None`` for none."""
         return None
 
-    def words_here(self, words: str) -> str:
-        """Return advice for a notebook, in the words of this place.
-
-        Args:
-            words: the advice.
-        """
-        return words_for_python(words)
-
     def notify(self, line: str) -> None:
         """Show a line to the user, beside the reply.
 
@@ -152,6 +147,8 @@ class ConfiguredEnvironment(Environment):
     Args:
         settings: the settings, such as :class:`chatmagic.jupyter.settings.KernelSettings`.
     """
+
+    words_here = staticmethod(str)
 
     def __init__(self, settings: Any) -> None:
         """Choose and start nothing yet."""
@@ -181,14 +178,6 @@ class ConfiguredEnvironment(Environment):
     def has_person(self) -> bool:
         """Return whether a person has asked here, so that a cassette records by itself."""
         return self.is_watched()
-
-    def words_here(self, words: str) -> str:
-        """Return advice for a notebook, as it is.
-
-        Args:
-            words: the advice.
-        """
-        return words
 
     def notify(self, line: str) -> None:
         """Print a line; unlike a warning, it fails no cell.

@@ -27,6 +27,7 @@ from chatmagic.batch.rows import Rows, is_table, refuse_taken, with_replies
 from chatmagic.cassette.cassette import AnswerSource
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
+from chatmagic.client.words import advice_in
 from chatmagic.conversation import template
 from chatmagic.errors import (
     AuthenticationError,
@@ -463,14 +464,14 @@ class Job:
         self.file.close()
         error = self.error
         if isinstance(error, ChatError):
-            hint = " ".join(filter(None, [error.hint, self._progress()]))
-            error.hint = self.asker.environment.words_here(hint)
+            error.hint = " ".join(filter(None, [error.hint, self._progress()]))
         elif isinstance(error, KeyboardInterrupt) or (error is None and self.is_stopped):
             # An interrupt here comes from the user's rows, as the caller's thread gets all others.
             how = "Stopped." if error is None else "Interrupted."
             error = ChatInterrupted(how, hint=self._progress())
         if error is not None:
-            raise error from None
+            with advice_in(self.asker.environment.words_here):
+                raise error from None
 
     def _hand_out(self) -> None:
         """Hand each row to an idle thread, and wait until all rows are done."""

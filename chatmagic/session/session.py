@@ -35,6 +35,7 @@ from chatmagic.client.client import Client, ModelList
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.stream import CreditTracker, ReplyStream
+from chatmagic.client.words import advice_in
 from chatmagic.conversation import continuation, options, template
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
@@ -378,10 +379,11 @@ class Session:
             **_given(schema),
         )
         given = self.environment, self.ledger, self.clients, ask
-        asker = many.RowAsker(*given, columns=columns)
-        return many.run(
-            asker, rows, workers=workers, file=file, wait=wait, yes=yes, keep=keep, block=block
-        )
+        with advice_in(self.environment.words_here):
+            asker = many.RowAsker(*given, columns=columns)
+            return many.run(
+                asker, rows, workers=workers, file=file, wait=wait, yes=yes, keep=keep, block=block
+            )
 
     def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Outcome:
         """Do one ask from beginning to end, with its events to a view and the followers.
@@ -406,7 +408,8 @@ class Session:
         Raises:
             ChatError: the ask would fail before it is sent, or it holds a secret.
         """
-        return AskRun(self, ask, Halt()).preview()
+        with advice_in(self.environment.words_here):
+            return AskRun(self, ask, Halt()).preview()
 
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function with each event of this session from now on.
@@ -518,12 +521,12 @@ class Session:
         Raises:
             ChatError: there is no list, or nothing may be sent.
         """
-        if (cassette := self.environment.replayed()) is not None:
-            raise NotRecordedError(
-                f"{cassette.name} is replayed here, and holds no list of models. Nothing was sent."
-            )
         halt = Halt()
-        return self.lock.alone("the list of models", partial(self._models, halt), halt)
+        with advice_in(self.environment.words_here):
+            if (cassette := self.environment.replayed()) is not None:
+                why = f"{cassette.name} is replayed here, and holds no list of models."
+                raise NotRecordedError(f"{why} Nothing was sent.")
+            return self.lock.alone("the list of models", partial(self._models, halt), halt)
 
     def _models(self, halt: Halt) -> tuple[ModelList, int | None]:
         client = self.clients.client("service", self.environment.service)
@@ -613,7 +616,8 @@ class AskRun:
         tell = self.session.tell
         try:
             worker: Worker[None] = Worker(partial(self._work, view), self.halt.stop)
-            outcome = self._end(view, worker.wait())
+            with advice_in(self.session.environment.words_here):
+                outcome = self._end(view, worker.wait())
         except BaseException as error:
             tell(Ended(self.asked, self.outcome, error))
             raise
@@ -644,8 +648,6 @@ class AskRun:
         if isinstance(self.problem, TooLongError) and not self.window.turns:
             less = self.setup.endpoint.words_here(LESS_HINT)
             self.problem.hint = (self.problem.hint or "").replace(less, SHORTER_HINT)
-        if isinstance(self.problem, ChatError | ChatInterrupted) and self.problem.hint is not None:
-            self.problem.hint = self.session.environment.words_here(self.problem.hint)
         if self.problem is not None:
             raise self.problem from None
         return cast("Outcome", self.outcome)

@@ -10,7 +10,6 @@ import contextlib
 import io
 import json
 import os
-import re
 import secrets
 import signal
 import stat
@@ -20,19 +19,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import platformdirs
 
 from chatmagic._json import shared_fields
 from chatmagic.archive import conversation_json
 from chatmagic.archive.files import content_of, folder_lock, replace_content
+from chatmagic.client.words import words_for_shell
 from chatmagic.conversation import options
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.doctor.doctor import Examination, Line
 from chatmagic.errors import (
-    GOES_ON,
     AuthenticationError,
     BudgetError,
     ChatError,
@@ -49,39 +48,17 @@ from chatmagic.session.events import Ask, Outcome, TextView
 from chatmagic.session.session import Session
 from chatmagic.text import to_terminal
 
-_HERE: Final = (
-    (GOES_ON, 'chatmagic ask --continue "Go on." asks for the rest.'),
-    ("or run %chat_connect URL and", "or give --connect URL and run"),
-    ("%chat_connect ", "--connect "),
-    (
-        "%%chat_instructions gives instructions to the questions below it",
-        "The question itself can begin with instructions",
-    ),
-    ("%chat_history shows it", "--continue goes on with it"),
-    ("or %chat_reset", "or leave out --continue"),
-    (", or run %chat_cassette FILE;", ";"),
-    ("%chat_cassette FILE makes a new cassette", "CHATMAGIC_CASSETTE=FILE makes a new cassette"),
-    ("%chat_cassette FILE --record, or CHATMAGIC_MODE=record", "CHATMAGIC_MODE=record"),
-    ("%chat shows that", "--dry shows that"),
-    ("%chat shows", "chatmagic doctor shows"),
-    ("allow_secrets=True sends it", "--allow-secrets sends it"),
-    ("%chat_credits --usage", "%chat_credits --usage in a notebook"),
-    ("%chat_login", "%chat_login in a notebook"),
-)
-"""Words of messages for a notebook, and in a shell; the longer ones first."""
-_CONFIGURED: Final = r"%config (ChatMagics\.\w+(?: = (?:\{[^}]*\}|[\w\"]+))?)"
-"""A setting of a kernel, which a file sets for a shell."""
 
+class _Shell(ConfiguredEnvironment):
+    """Environment of a shell, whose lines go to standard error."""
 
-def words_for_shell(words: str) -> str:
-    """Return a message with the shell's words in place of the notebook's.
+    def notify(self, line: str) -> None:
+        """Write a line to standard error.
 
-    Args:
-        words: the message, as a notebook shows it.
-    """
-    for there, here in _HERE:
-        words = words.replace(there, here)
-    return re.sub(_CONFIGURED, r"c.\1 in ipython_config.py", words)
+        Args:
+            line: the line of text.
+        """
+        say(line)
 
 
 @contextlib.contextmanager
@@ -93,7 +70,7 @@ def session_in_shell(
     Args:
         arguments: the command's arguments; ``connect`` and ``model`` precede the settings.
     """
-    environment = ConfiguredEnvironment(FileSettings())
+    environment = _Shell(FileSettings())
     environment.choose(arguments["connect"], "--connect", arguments["model"])
     current.use_environment(environment)
     session = Session(environment=environment)
@@ -110,12 +87,12 @@ def session_in_shell(
 
 
 def say(line: str) -> None:
-    """Write a line to standard error.
+    """Write a line to standard error, in a shell's words.
 
     Args:
-        line: the line of text.
+        line: the line of text, as a notebook shows it.
     """
-    print(f"({to_terminal(line)})", file=sys.stderr, flush=True)
+    print(f"({to_terminal(words_for_shell(line))})", file=sys.stderr, flush=True)
 
 
 def _unwritable(path: Path, error: OSError) -> str:
@@ -317,7 +294,7 @@ class ShellView(TextView):
         # Even an empty text: it raises the error of an earlier text that could not be written.
         self.write("" if (outcome.reply.text or "\n").endswith("\n") else "\n")
         for line in self.lines(outcome):
-            say(words_for_shell(line))
+            say(line)
 
 
 def examine(arguments: Mapping[str, Any]) -> int:
@@ -344,5 +321,5 @@ def examine(arguments: Mapping[str, Any]) -> int:
 
 def _print_line(line: Line | str) -> None:
     # An error's hint may name this command itself.
-    words = words_for_shell(str(line)).replace("chatmagic doctor shows", "this block shows")
-    print(to_terminal(words), flush=True)
+    words = words_for_shell(str(line)).replace("? chatmagic doctor shows", "? This block shows")
+    print(to_terminal(words.replace("chatmagic doctor shows", "this block shows")), flush=True)

@@ -449,9 +449,7 @@ def test_what_could_not_be_written_is_saved_later_or_elsewhere(
     shell.do(f"%chat_cassette {FILE} --record")
     full.append(FILE)
     ran = shell.fails("%chat --no-history echo:one")
-    assert (
-        "No space left on device. The recorded replies are kept in this kernel." in ran.traceback[0]
-    )
+    assert "No space left on device. The recorded replies are kept in memory." in ran.traceback[0]
     assert list(Path().iterdir()) == []
     told = shell.do("%chat_cassette").printed
     assert "talk.jsonl could not be written: No space left on device. " in told

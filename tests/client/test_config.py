@@ -75,17 +75,25 @@ def test_the_address_that_counts(
 
 
 @pytest.mark.parametrize("environ", [{}, {"CHATMAGIC_BASE_URL": ""}])
-def test_without_an_address(environ: dict[str, str]) -> None:
-    """The error says how to give one: in a kernel by a magic, too, and in Python without it."""
+def test_without_an_address(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says how to give one: in a kernel by a magic, too, and in Python without it.
+
+    Where there is no kernel, none is named.
+    """
     with pytest.raises(ConnectError) as caught:
         resolve({**environ, "CHATMAGIC_API_KEY": KEY})
     assert "CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY" in caught.value.message
     assert "%chat_connect URL and %chat_login" in caught.value.message
     assert "%chat_connect emulator" in (caught.value.hint or "")
-    with pytest.raises(ConnectError, match="Give base_url, or set CHATMAGIC_BASE_URL") as caught:
-        resolve_for_client(environ)
-    assert "chatmagic.ask" in str(caught.value)
-    assert "%chat_connect" not in str(caught.value)
+    for kernel, hint in (
+        (None, None),
+        (object(), "chatmagic.ask(…) uses the kernel's connection."),
+    ):
+        monkeypatch.setattr(config, "kernel", kernel)
+        for blank in (None, "", " "):
+            with pytest.raises(ConnectError, match="Give base_url, or set CHATMAGIC_B") as caught:
+                resolve_for_client(environ, base_url=blank)
+            assert caught.value.hint == hint
 
 
 def test_a_wrong_address_says_whose_it_is() -> None:
@@ -293,7 +301,7 @@ def test_the_emulator_gets_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> 
     assert chosen == Endpoint(
         EMULATOR, "bearer", None, "%chat_connect", "emulator", guarded=guarded
     )
-    with pytest.raises(ConnectError, match="%load_ext chatmagic"):
+    with pytest.raises(ConnectError, match="Run `chatmagic emulator` in a shell"):
         with_local_emulator(chosen)
     started = ("http://127.0.0.1:8123", Secret("practice-1"))
     monkeypatch.setattr(config, "kernel", GivenEnvironment(emulator=started))

@@ -24,12 +24,8 @@ from shells import FIXED, KEY, asked, bodies
 
 from chatmagic import cli
 from chatmagic.client import config
-from chatmagic.errors import LESS_HINT
 from chatmagic.jupyter.settings import FileSettings
-from chatmagic.protocol.response_errors import ADDRESS_HINT
 from chatmagic.session.environment import ConfiguredEnvironment
-from chatmagic.session.forms import KEPT
-from chatmagic.shell.commands import words_for_shell
 
 Run = Callable[..., Asked]
 
@@ -47,18 +43,12 @@ def test_a_person_is_there_where_messages_go_to_a_terminal(
     assert not environment.is_watched()
 
 
-@pytest.mark.parametrize(
-    ("words", "here"),
-    [
-        (ADDRESS_HINT, "Is the base address right? chatmagic doctor shows it."),
-        (LESS_HINT, "Send less of it: --last N, or leave out --continue."),
-        (KEPT, "Its text was paid for and is kept as a turn: --continue goes on with it."),
-        ("what is sent with it; %chat shows that.", "what is sent with it; --dry shows that."),
-    ],
-)
-def test_hints(words: str, here: str) -> None:
-    """Each with the words that the package has for a notebook."""
-    assert words_for_shell(words) == here
+def test_a_warning_is_in_a_shells_words(ask: Run, emulator: Emulator) -> None:
+    """It is a line like the others, and names no magic."""
+    ran = ask("echo:a", "--connect", emulator.url.replace("://", "://me:word@"))
+    assert ran.code == 0
+    assert ran.err.startswith("(The address of http://127.0.0.1:")
+    assert "which is not used: leave it out. A key goes into CHATMAGIC_API_KEY.)\n" in ran.err
 
 
 def saved(folder: Path) -> list[Path]:
