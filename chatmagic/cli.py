@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import inspect
 import os
-import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -71,12 +71,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 class _Parser(argparse.ArgumentParser):
     """Parser that reports an error in one line."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        # argparse takes an option that it does not know for a part of the question, if it has a
+        # space in its value.
+        for word in takewhile("--".__ne__, args or ()) if self.prog.endswith(" ask") else ():
+            flag = word.partition("=")[0]
+            if flag.startswith("--") and (hint := words_for_shell(counterpart(flag))):
+                raise InputError(f"{flag} is not an option. Nothing was sent.", hint=hint)
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
-        hint = f"{self.prog} --help shows the usage."
-        flag = re.search(r"(?<=unrecognized arguments: )--[\w-]+", message)
-        if flag and (known := counterpart(flag[0])):
-            hint = words_for_shell(known)
-        raise InputError(f"{message}.", hint=hint)
+        raise InputError(f"{message}.", hint=f"{self.prog} --help shows the usage.")
 
 
 def _parser() -> _Parser:

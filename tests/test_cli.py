@@ -44,6 +44,10 @@ def settings(*words: str) -> Settings:
             "The question itself can begin with instructions.",
         ),
         (
+            ["ask", "Hi", "--system=Be brief."],
+            "--system is not an option. Nothing was sent. The question itself can begin with",
+        ),
+        (
             ["ask", "--top_p=1", "Hi"],
             'c.ChatMagics.extra_body = {"top_p": VALUE} in ipython_config',
         ),

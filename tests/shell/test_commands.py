@@ -103,6 +103,8 @@ def test_the_reply_alone_is_on_standard_output(ask: Run, emulator: Emulator) -> 
         (("Review", "this:", "-"), "a\n", "Review this:\n\na"),
         (("echo:a",), "not read", "echo:a"),
         (("--", "-t is an option?"), "", "-t is an option?"),
+        (("--", "--system=Be brief."), "", "--system=Be brief."),
+        (("Stop", "seed", "image=a b"), "", "Stop seed image=a b"),
     ],
 )
 def test_where_the_question_comes_from(
