@@ -100,7 +100,7 @@ class Live(Once):
         self._ask = ask
         self._drawing = drawing
         self._alone = alone
-        self._notes = ""
+        self._notes = self._thoughts = ""
         self._place = Place()
         self.release: Callable[[], object] | None = None
         """Lets the cell of a question in the background end; ``None`` for any other question."""
@@ -136,7 +136,17 @@ class Live(Once):
             error: the error.
         """
         words = " ".join(filter(None, failure(error)))
-        self._show(f"<p>{escape(words)}</p>", words)
+        self._show(f"{self._thoughts}<p>{escape(words)}</p>", words)
+
+    def thought(self, reasoning: str) -> None:
+        """Show the thoughts of a model that gave no reply, or keep them for :meth:`explain`.
+
+        Args:
+            reasoning: the thoughts, as far as they arrived.
+        """
+        self._thoughts = output.of_thoughts(reasoning)[0]["text/html"]
+        if self.release is None:  # a cell that has ended gets no new output
+            super().thought(reasoning)
 
     def ended(self, outcome: Outcome) -> None:
         """Show the last state.

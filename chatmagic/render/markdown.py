@@ -285,8 +285,7 @@ class _Renderer(RendererHTML):
         return self.fence(*rest)
 
     def link_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
-        text = text_of_link(tokens, idx)
-        tags = links.tags(str(tokens[idx].attrs["href"]), text)
+        tags = links.tags(str(tokens[idx].attrs["href"]), text_of_link(tokens, idx))
         # A link cannot hold another link.
         before, after = ("", "") if env["after"] else tags
         env["after"].append(after)

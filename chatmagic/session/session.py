@@ -490,8 +490,7 @@ class Session:
         Raises:
             ChatError: the choice cannot be used.
         """
-        choose = self.environment.cassette
-        change = partial(self.cassette.change, choose, again=again, off=off)
+        change = partial(self.cassette.change, self.environment.cassette, again=again, off=off)
         return self.lock.alone("a change of the cassette", change)
 
     def follow_pages(self, owner: str | None = None) -> Change | None:
@@ -530,8 +529,7 @@ class Session:
 
     def _models(self, halt: Halt) -> tuple[ModelList, int | None]:
         client = self.clients.client("service", self.environment.service)
-        cell = self.environment.cell()[0]
-        asked = Reservation(client.endpoint, "models", cell, digest("models"))
+        asked = Reservation(client.endpoint, "models", self.environment.cell()[0], digest("models"))
         with self.ledger.sending(asked):
             listed = client.models(halt)
             self.ledger.end(asked, Reply("", credits=listed.credits, origin=listed.origin))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from comms import Widgets
 from logged import Emulator
+from loopback import Server, playing, stream
 from shells import FIXED, Page, Shell, asked, left
 
 from chatmagic.errors import ChatError, ChatInterrupted, CutOffError
@@ -184,6 +185,20 @@ def test_one_that_waits_is_stopped_before_it_is_sent(
     emulator.settings = FIXED
     shell.page("%%chat\necho:three", "three")
     assert [one[-1] for one in asked(emulator)] == ["echo:one", "echo:three"]
+
+
+def test_thoughts_without_a_reply_stay(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above the reason, in the output of the cell that asked."""
+    thinks = b'data: {"choices": [{"delta": {"reasoning_content": "Let <b>me</b> see"}}]}\n\n'
+    monkeypatch.setenv("CHATMAGIC_AUTH", "none")
+    with Server(playing(stream(thinks))) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        shell.page("%%chat --background\nWhy?", "a")
+        ended(shell)
+    (shown,) = outputs(shell)
+    assert "<summary>Thought: 3 words. No reply began.</summary>" in shown["data"]["text/html"]
+    assert "Let &lt;b&gt;me&lt;/b&gt; see" in shown["data"]["text/html"]
+    assert shown["data"]["text/plain"].startswith("The reply was cut off")
 
 
 def test_one_that_fails_fails_those_that_wait_for_it(

@@ -98,8 +98,7 @@ class Painting:
             replaces: whether the earlier replies of the cell are removed.
         """
         if replaces:
-            others = self._shown.items()
-            self._shown = {name: other for name, other in others if other.cell != cell}
+            self._shown = {name: other for name, other in self._shown.items() if other.cell != cell}
         self._keep(live, ShownReply(cell, replaces))
 
     def greet(self) -> None:

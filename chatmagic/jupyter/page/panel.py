@@ -245,8 +245,7 @@ class Panels:
             message: any value from the page.
         """
         if isinstance(message, dict):
-            context = contextvars.copy_context()
-            self.drawing.put(partial(self._receive, shown, message, context))
+            self.drawing.put(partial(self._receive, shown, message, contextvars.copy_context()))
 
     def close(self) -> None:
         """Remove all panels, and end the thread for slow work."""
