@@ -52,8 +52,7 @@ HTTPS_WANTED: Final = "Connect to it with https. %chat shows the settings."
 """Hint for http at a port that requires TLS."""
 
 PROXY_NAMED: Final = (
-    "Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY; where the proxy requires a name and a password: "
-    "http://NAME:PASSWORD@proxy.example:8080."
+    "Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, such as http://NAME:PASSWORD@proxy.example:8080."
 )
 """Hint for a proxy that refused or failed."""
 

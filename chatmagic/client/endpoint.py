@@ -101,9 +101,8 @@ class Endpoint:
         """
         if self.key is not None or self.auth == "none":
             return
-        message = f"There is no API key for {self.origin}. Nothing was sent."
-        if self.elsewhere is not None:
-            message += f" The environment's key belongs to {self.elsewhere}."
+        has = "" if self.elsewhere is None else f": the environment's belongs to {self.elsewhere}"
+        message = f"There is no API key for {self.origin}{has}. Nothing was sent."
         keyless = self.how_to_set_auth("none")
         hint = f"{self.how_to_give_a_key()}; for a server without keys: {keyless}"
         raise AuthenticationError(message, hint=hint)

@@ -30,7 +30,7 @@ from chatmagic.errors import (
     ServiceError,
     Which,
 )
-from chatmagic.protocol.url import origin
+from chatmagic.protocol.url import is_loopback, origin
 from chatmagic.text import one_line
 
 _SETTINGS: Final = "%chat shows the settings."
@@ -65,8 +65,8 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] 
     ),
     (
         (ConnectionRefusedError,),
-        "{at} refused the connection",
-        f"Does the service run there? {_SETTINGS}",
+        "No {name}server runs at {at}, which refused the connection",
+        f"Is it started, and is the port right? {_SETTINGS}",
     ),
     (
         (ConnectionResetError, ConnectionAbortedError, BrokenPipeError, ssl.SSLEOFError),
@@ -75,13 +75,13 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] 
     ),
     (
         (ssl.SSLCertVerificationError,),
-        "No secure connection to {at}{why}",
-        f"Its certificate cannot be trusted. {_SETTINGS}",
+        "The certificate of {at} cannot be trusted{why}",
+        _SETTINGS,
     ),
     (
         (requests.exceptions.SSLError, urllib3.exceptions.SSLError, ssl.SSLError),
         "No secure connection to {at}{why}",
-        f"Is it http? {_SETTINGS}",
+        f"Ask its operator for the TLS that it requires. {_SETTINGS}",
     ),
     ((BaseException,), "No connection to {at}{why}", f"Is there a network? {_SETTINGS}"),
 )
@@ -97,17 +97,19 @@ _CERTIFICATE_HINTS: Final[Mapping[int | None, str]] = {
 }
 """Advice by OpenSSL's code of a certificate's fault."""
 
+_NO_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}
+"""OpenSSL's reasons for an answer in plain HTTP, by its version."""
 _WAITED: Final[Mapping[Which, str]] = {
-    "connect": "No connection to {at} within the connect timeout of {seconds} s{end} "
-    "Nothing was sent.",
-    "first_byte": "No answer within the first-byte timeout of {seconds} s; "
-    "a proxy on the way may hold it back.",
-    "silence": "The reply fell silent for longer than the silence timeout of {seconds} s.",
+    "connect": "No connection to {at} within {seconds} s: is it the right address (host, port, "
+    "https)? Nothing was sent.",
+    "first_byte": "No answer within {seconds} s: the model may still be {does}. Nothing was sent "
+    "again.",
+    "silence": "The reply fell silent: nothing came for {seconds} s.",
     "total": "The reply took longer than the total timeout of {seconds} s.",
 }
 
 
-def reported(error: BaseException, clock: Clock, url: str = "") -> BaseException:
+def reported(error: BaseException, clock: Clock, url: str = "", name: str = "") -> BaseException:
     """Return chatmagic's error for an exception of these libraries; any other as it is.
 
     The caller raises it outside of any handler. So it has no frames of ``http.client``, whose
@@ -117,6 +119,7 @@ def reported(error: BaseException, clock: Clock, url: str = "") -> BaseException
         error: the raised exception.
         clock: the exchange's clock.
         url: the address of the request, if no part of an answer has arrived.
+        name: the server's name; empty if it has none.
     """
     if isinstance(error, ChatError) or not isinstance(error, _KNOWN):
         error.__cause__ = error.__context__ = None
@@ -129,7 +132,7 @@ def reported(error: BaseException, clock: Clock, url: str = "") -> BaseException
     if clock.halt.reason is not None or is_late:
         return halted(clock, clock.halt.reason or clock.which, url)
     if clock.which == "connect":
-        return _connect_error(causes, origin(url))
+        return _connect_error(causes, origin(url), f"{one_line(name)} " if name else "")
     return _answer_error(causes, clock.which, url)
 
 
@@ -146,22 +149,26 @@ def halted(clock: Clock, reason: Literal["stop"] | Which, url: str = "") -> Base
     # None if the reader set its own timeout, whose error it does not pass on.
     seconds = getattr(clock.timeout, reason) or 0.0
     at, longer = origin(url) if url else "", f"{2 * seconds:g}"
-    end = ", TLS included: is it http?" if at.startswith("https:") else "."
+    does = "loaded" if url and is_loopback(url) else "thinking, or a proxy hold the answer back"
     return RequestTimeoutError(
-        _WAITED[reason].format(seconds=f"{seconds:g}", at=at, end=end),
+        _WAITED[reason].format(seconds=f"{seconds:g}", at=at, does=does),
         which=reason,
         hint=f'To wait longer: %config ChatMagics.timeout = {{"{reason}": {longer}}}',
     )
 
 
-def _connect_error(causes: Sequence[BaseException], at: str) -> ConnectError:
+def _connect_error(causes: Sequence[BaseException], at: str, name: str) -> ConnectError:
     """Return the error for a request of which nothing was sent.
 
     Args:
         causes: the raised exceptions.
         at: the origin that was not reached.
+        name: the server's name and a space; empty if it has none.
     """
     event, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
+    why = _reason(causes)
+    if any(getattr(cause, "reason", None) in _NO_TLS for cause in causes):
+        event, hint = "{at} does not speak https{why}", f"Connect to it with http. {_SETTINGS}"
     codes = (getattr(cause, "verify_code", None) for cause in causes)
     hint = next((_CERTIFICATE_HINTS[code] for code in codes if code in _CERTIFICATE_HINTS), hint)
     bundle = certificate_bundle()
@@ -169,7 +176,8 @@ def _connect_error(causes: Sequence[BaseException], at: str) -> ConnectError:
     is_bundle = getattr(causes[-1], "library", None) in ("X509", "PEM", "ASN1")
     if bundle is not None and (is_bundle or type(causes[0]) is OSError):
         hint = f"{bundle[0]} names {one_line(bundle[1], _SHOWN)}: is that a file of authorities?"
-    return ConnectError(f"{event.format(at=at, why=_reason(causes))}. Nothing was sent.", hint=hint)
+    message = f"{event.format(at=at, why=why, name=name)}. Nothing was sent."
+    return ConnectError(message, hint=hint)
 
 
 def _answer_error(causes: Sequence[BaseException], which: Which, url: str) -> ChatError:

@@ -42,6 +42,7 @@ from chatmagic.protocol import sse
 from chatmagic.protocol.auth import Auth, refuse_keys
 from chatmagic.protocol.credits import RequestLimit
 from chatmagic.protocol.response_errors import (
+    ABOUT_A_MODEL,
     ADDRESS_HINT,
     BODY_BYTES,
     Answer,
@@ -237,19 +238,20 @@ class Asking:
         # A service that fails for another reason may mention the requested model.
         refusals = (RequestRejectedError, AuthenticationError, *([ServiceError] * (model is None)))
         is_refusal = type(error) in refusals and status != HTTPStatus.FORBIDDEN
-        if (is_unknown or is_refusal) and re.search(r"\bmodels?\b", error.message, re.IGNORECASE):
+        if (is_unknown or is_refusal) and re.search(ABOUT_A_MODEL, error.message):
             was = f"The model was {one_line(str(model))}"
             named = "No model was named" if model is None else was
             error.hint = f'{named}: %config ChatMagics.model = "NAME" sets one.'
         elif is_unknown:
             error.hint = f"It was posted to {endpoint.posted_to()}. {error.hint}"
         elif status == HTTPStatus.UNAUTHORIZED and isinstance(error, AuthenticationError):
-            if endpoint.auth == "none":
-                error.message = error.message.replace(KEY_REFUSED, NO_KEY_SENT)
-                error.args = (error.message,)
             other: Auth = "bearer" if endpoint.auth in ("none", "x-api-key") else "x-api-key"
             way = endpoint.how_to_set_auth(other)
             error.hint = f"{error.hint} To send the key in another way: {way}"
+            if endpoint.auth == "none":
+                error.message = error.message.replace(KEY_REFUSED, NO_KEY_SENT)
+                error.args = (error.message,)
+                error.hint = f"{way} sends one; %chat_login asks for one."
         return error
 
     def _read_until(self, until: float) -> bytes:

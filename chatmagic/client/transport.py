@@ -180,7 +180,8 @@ class HttpTransport:
             halt.cut()
             if not isinstance(error, ConnectionMade):
                 log_swallowed(error)
-            problem = network_errors.reported(error, clock, self._url)
+            name = getattr(self.setup.endpoint.server, "name", "")
+            problem = network_errors.reported(error, clock, self._url, name)
             if problem is error:
                 # It may have come while a lock of urllib3 was held: the next ask has other pools.
                 self.close()

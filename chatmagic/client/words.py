@@ -22,7 +22,7 @@ IN_PYTHON: Final = (
     (r"%config ChatMagics\.(\w+) = (\{.*?\}|\".*?\")", r"Client(\1=\2)"),
     (r"%env CHATMAGIC_AUTH=([\w-]+)", r'Client(auth="\1")'),
     ("%chat shows (?:the settings|it)", "Client(base_url=…) sets the address"),
-    ("; %chat shows that|%chat shows where the key comes from; ", ""),
+    ("; %chat shows that|%chat shows where it comes from; ", ""),
     (r"%chat_login asks for (\w+)", r"Client(api_key=…) takes \1"),
     ("connect to it: %chat_connect URL", "Client(base_url=URL) asks it"),
     ("%chat_connect URL --model NAME", "Client(model=NAME)"),

@@ -214,6 +214,17 @@ def reset_words(credits: Credits | None) -> str:
     return "reset unknown"
 
 
+def used_words(credits: Credits | None) -> str:
+    """Return the use of the limit and the time of the reset as a sentence; empty if unknown.
+
+    Args:
+        credits: the latest figures; ``None`` is unknown.
+    """
+    if credits is None or credits.used is None or credits.limit is None:
+        return ""
+    return f"{credits.used:,} of {credits.limit:,} used, {reset_words(credits)}."
+
+
 def left_words(credits: Credits | None) -> str:
     """Return the number of credits left, without the time of the reset.
 
@@ -222,13 +233,10 @@ def left_words(credits: Credits | None) -> str:
     """
     limit, remaining = (None, None) if credits is None else (credits.limit, credits.remaining)
     of_limit = "" if limit is None else f" of {limit:,}"
-    match level(credits):
-        case "empty":
-            return f"no credits left{of_limit}"
-        case "low":
-            return f"credits low: {remaining:,}{of_limit} left"
-        case "ok":
-            return f"{remaining:,}{of_limit} credits left"
+    if (now := level(credits)) in {"ok", "empty"}:
+        return f"{remaining or 0:,}{of_limit} credits left"
+    if now == "low":
+        return f"credits low: {remaining:,}{of_limit} left"
     if remaining is not None:
         return f"{counted(remaining, 'credit')} left, limit unknown"
     if limit is not None:

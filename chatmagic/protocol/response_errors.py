@@ -77,41 +77,45 @@ _FAILED: Final = _Rule(ServiceError, "The service failed", _UNSENT)
 _BAD_KEY: Final = _Rule(
     AuthenticationError,
     KEY_REFUSED,
-    "%chat shows where the key comes from; %chat_login asks for another one.",
+    "Is it this service's key, and not revoked? %chat shows where it comes from; "
+    "%chat_login asks for another one.",
 )
 _LIMITED: Final = _Rule(RateLimitError, "The service says that the limit is reached", None)
 _TOO_LONG: Final = _Rule(TooLongError, "The conversation is too long for the service", LESS_HINT)
+_NO_CHAT: Final = _REFUSED._replace(event="This address takes no questions", hint=ADDRESS_HINT)
 _FIREWALL: Final = _REFUSED._replace(
-    hint="A firewall or a proxy in front of the service may have refused: ask its operator, or try "
-    "from another network."
+    event="The service, or a firewall in front of it, refused the request",
+    hint="Ask the firewall's operator, or try from another network.",
 )
 # RFC 9110, section 15; 423 and 424 are of RFC 4918, 425 of 8470, 429 of 6585.
 _RULES: Final[Mapping[int, _Rule]] = {
     401: _BAD_KEY,
-    402: _LIMITED._replace(event="The service requires more credits"),
+    402: _Rule(RateLimitError, "The service requires more credits", "Add credits in the account."),
     403: _REFUSED._replace(
-        hint="Change the prompt, or check the key's rights in the account; "
-        "%chat_login asks for another one."
+        hint="Check the key's rights in the account (%chat_login asks for another one), or change "
+        "the prompt."
     ),
     404: _Rule(
         NotUnderstoodError,
-        "The requested resource was not found",
-        "Is the base address right (%chat shows it; another path is given whole, ending in "
-        "/chat/completions), and the model, if you set one?",
+        "There is no chat service at this address",
+        "Is its path right? Another one is given whole, ending in /chat/completions. Or is the "
+        "model unknown, if you set one?",
     ),
     407: _Rule(ServiceError, "The proxy requires a name and a password", PROXY_NAMED),
     413: _TOO_LONG,
     429: _LIMITED,
-    **dict.fromkeys((405, 406, 410, 414, 415, 421, 426), _REFUSED._replace(hint=ADDRESS_HINT)),
+    **dict.fromkeys((405, 406, 410, 414, 415, 421, 426), _NO_CHAT),
     **dict.fromkeys((408, 409, 423, 424, 425), _FAILED),
+    **dict.fromkeys((502, 504), _FAILED._replace(event="A proxy got no answer from the service")),
+    **dict.fromkeys((503, 529), _FAILED._replace(event="The service is overloaded, or not ready")),
 }
 """Rules by status; any other from 400 on is :data:`_REFUSED`, from 500 on :data:`_FAILED`."""
 
 _REDIRECTS: Final = {301, 302, 303, 307, 308}
-_TOO_LONG_BY_WORDS: Final = {400, 422}
+ABOUT_A_MODEL: Final = r"(?i)(?<!loading )\bmodels?\b(?! is loading)"
+"""Pattern of an answer that speaks of the model, and not of its loading."""
 # Words of servers that get plain HTTP on a port for TLS.
 _HTTPS: Final = r"(?i)\bplain HTTP\b|HTTP request to an HTTPS server|host and port requires TLS"
-_ABOUT_THE_KEY: Final = r"(?i)key|token|auth|credential"
 # Phrases of servers for a conversation that is longer than the model's context.
 _TOO_LONG_WORDS: Final = (
     r"(?i)context[ _-]?(?:length|window|size|limit|overflow)"
@@ -122,6 +126,13 @@ _TOO_LONG_WORDS: Final = (
     r"|\btokens`? \+ `?max_new_tokens"
     r"|reduce the length of"
 )
+_BY_WORDS: Final[Mapping[int, tuple[str, _Rule]]] = {
+    403: (r"(?i)key|token|auth|credential", _BAD_KEY),
+    404: (ABOUT_A_MODEL, _RULES[404]._replace(event="The service does not know the model")),
+    429: (r"(?i)insufficient_quota|billing|balance|credits", _RULES[402]),
+    **dict.fromkeys((400, 422), (_TOO_LONG_WORDS, _TOO_LONG)),
+}
+"""Rules by status for an answer whose words match the pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +202,7 @@ def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> Cha
         )
     elif error_body.is_rate_limit or error_body.status is not None:
         error = _by_status(error_body.status or answer.status, error_body, quote, at, credits)
-    elif _is_too_long(error_body, quote):
+    elif re.search(_TOO_LONG_WORDS, _told(error_body, quote)):
         error = _TOO_LONG.error(f"{_TOO_LONG.event}{quote} {at}.", hint=LESS_HINT)
     else:
         error = ServiceError(f"The service answered with an error{quote} {at}.", hint=_UNSENT)
@@ -208,7 +219,8 @@ def _completed(error: ChatError, answer: Answer, credits: Credits | None) -> Cha
             left = credits.resets_at - credits.seen_at
             until = answer.now + left
             when = _wait_words(until, answer.now) if timedelta() <= left <= _SOON else _AFTER
-        error.hint = when or _WAIT
+        figures = crediting.used_words(credits)
+        error.hint = " ".join(filter(None, [figures, when or error.hint or _WAIT]))
     elif when or error.hint == _UNSENT:
         error.hint = " ".join(filter(None, [error.hint, when or _LATER]))
     error.retry_after = until
@@ -231,32 +243,24 @@ def _by_status(
     """Return the error for a status of failure, or for the documented rate limit."""
     if error_body.is_rate_limit:
         is_used_up = crediting.level(credits) == "empty"
-        event, quoted = ("No credits left", "") if is_used_up else (_LIMITED.event, quote)
-        return RateLimitError(
-            f"{event}: {error_body.used:,} of {error_body.limit:,} used, "
-            f"{crediting.reset_words(credits)}{quoted} {at}."
-        )
-    by_class = _FAILED if status >= HTTPStatus.INTERNAL_SERVER_ERROR else _REFUSED
-    rule = _RULES.get(status, by_class)
-    if status == HTTPStatus.FORBIDDEN:
-        if re.search(_ABOUT_THE_KEY, quote):
-            rule = _BAD_KEY
-        elif error_body == ErrorBody():
-            rule = _FIREWALL
-    elif status in _TOO_LONG_BY_WORDS and _is_too_long(error_body, quote):
-        rule = _TOO_LONG
-    event = rule.event
+        event = "No credits left" if is_used_up else f"{_LIMITED.event}{quote}"
+        return RateLimitError(f"{event} {at}.")
+    rule = _RULES.get(status, _FAILED if status >= HTTPStatus.INTERNAL_SERVER_ERROR else _REFUSED)
+    words, named = _BY_WORDS.get(status, ("", rule))
+    if re.search(words, _told(error_body, quote)):
+        rule = named
+    elif status == HTTPStatus.FORBIDDEN and error_body == ErrorBody():
+        rule = _FIREWALL
+    event = rule.event.removesuffix(" the request") if quote else rule.event
     if event == _FAILED.event and error_body == ErrorBody():
         event = "The service, or a proxy in front of it, failed"
     return rule.error(f"{event}{quote} {at}.", hint=rule.hint)
 
 
-def _is_too_long(error_body: ErrorBody, quote: str) -> bool:
-    """Return whether an error is about a conversation that the model cannot read at once."""
-    words = " ".join(
-        word for word in (error_body.code, error_body.error, error_body.message) if word
-    )
-    return re.search(_TOO_LONG_WORDS, words or quote) is not None
+def _told(error_body: ErrorBody, quote: str) -> str:
+    """Return all words of an error's body; the beginning of a body without such words."""
+    words = (error_body.code, error_body.error, error_body.message)
+    return " ".join(filter(None, words)) or quote
 
 
 def _redirect(answer: Answer, at: str) -> NotUnderstoodError:
@@ -355,14 +359,16 @@ def quoted_error(error: ErrorBody, text: str, key: Secret | None) -> str:
         text: its body, of which the title or the beginning is shown if it holds no error.
         key: as for :func:`safe_excerpt`.
     """
-    words = [word for word in (error.error, error.message) if word]
-    if not words:
+    first, *more = dict.fromkeys(filter(None, (error.message, error.error))) or ("",)
+    name = f" ({more[0]})" if more and more[0].lower() not in first.lower() else ""
+    shown = first.rstrip(". \n") + name
+    if not first:
         if key is not None:
             text = key.redact(text)
         title = re.search(_TITLE, text)
         page = title[1].strip() if title else ""
-        words = [html.unescape(page or re.sub(_TAG, " ", re.sub(_UNSEEN, " ", text)))]
+        shown = html.unescape(page or re.sub(_TAG, " ", re.sub(_UNSEEN, " ", text)))
         if text.count("\N{REPLACEMENT CHARACTER}") * 4 > len(text) > 0:
             return ", with bytes that are not text"
-    shown = safe_excerpt(": ".join(dict.fromkeys(words)).rstrip(". \n"), key)
+    shown = safe_excerpt(shown.rstrip(". \n"), key)
     return f': "{shown}"' if shown else ""

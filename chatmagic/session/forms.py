@@ -118,7 +118,7 @@ def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
         message = f"The reply is JSON, and not of the form {name}: {problem(error)}."
     hint = KEPT if kept else NOT_A_TURN
     if reply.finish_reason == "length":
-        message += " It ended at its limit of tokens."
+        message = message.replace("reply is", "reply ended at its limit of tokens, and is", 1)
         hint += f" {GOES_ON}" if kept else ""
     raise ReplyFormatError(message, hint=hint, reply=reply, credits=reply.credits)
 

@@ -219,11 +219,14 @@ def test_a_failure_is_shown_where_it_happened(lab: Callable[..., Book], service:
     chat.send("echo:too much")
     failed = chat.root.locator(".cm-failed")
     failed.wait_for()
-    assert "No credits left" in failed.inner_text()
+    assert failed.locator(".cm-what").inner_text().splitlines() == [
+        "No credits left (HTTP 429).",
+        "Ask again after the reset.",
+    ]
     assert chat.until("No credits left")
     assert chat.box.input_value() == "echo:too much"
     gauge = chat.root.get_by_role("group", name="Credits")
-    assert "no credits left of 1" in gauge.inner_text()
+    assert "0 of 1 credits left" in gauge.inner_text()
     assert gauge.get_attribute("data-level") == "empty"
     service.settings = Settings(credits=9, fault="cut", fault_after=4)
     chat.send("this breaks")

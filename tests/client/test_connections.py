@@ -56,7 +56,7 @@ def test_what_drips_for_ever_is_ended(
     """Each byte comes in time, and yet a time-out counts the whole wait, and says which."""
     with Server(drip(begun)) as server:
         transport = connect(f"{scheme}://127.0.0.1:{server.port}/", **{which: SHORT})
-        with pytest.raises(RequestTimeoutError, match=r"timeout of 0\.15 s") as caught:
+        with pytest.raises(RequestTimeoutError, match=r"(within|timeout of) 0\.15 s") as caught:
             rest(send(transport))
     assert caught.value.which == which
 
@@ -69,7 +69,7 @@ def test_a_request_that_is_not_taken_in_is_the_first_byte_time_out(
     with Server(lambda _: over.wait(PATIENCE)) as server:
         transport = connect(server, first_byte=SHORT)
         with pytest.raises(
-            RequestTimeoutError, match=r"first-byte timeout of 0\.15 s; a proxy on the way may"
+            RequestTimeoutError, match=r"No answer within 0\.15 s: the model may still be loaded\."
         ):
             transport.send(b"x" * 40_000_000, stream=True, halt=Halt())
         over.set()
@@ -302,7 +302,7 @@ def test_a_connection_that_is_not_taken_is_the_connect_time_out(
     connect: Callable[..., HttpTransport], silent: str
 ) -> None:
     """A host that does not answer at all is told from one that refuses."""
-    with pytest.raises(RequestTimeoutError, match=r"connect timeout of 0\.15 s") as caught:
+    with pytest.raises(RequestTimeoutError, match=r"No connection .* within 0\.15 s: ") as caught:
         send(connect(silent, connect=SHORT))
     assert caught.value.which == "connect"
 

@@ -43,14 +43,14 @@ def test_no_key_is_in_the_address_that_is_shown() -> None:
     ("environ", "more"),
     [
         ({}, ""),
-        (ENVIRONMENT, f" The environment's key belongs to {HOME}:443."),
+        (ENVIRONMENT, f": the environment's belongs to {HOME}:443"),
         (
             {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY_FILE": "/sk-private"},
-            f" The environment's key belongs to {HOME}:443.",
+            f": the environment's belongs to {HOME}:443",
         ),
         (
             {"CHATMAGIC_API_KEY": KEY},
-            " The environment's key belongs to no address, as CHATMAGIC_BASE_URL gives none.",
+            ": the environment's belongs to no address, as CHATMAGIC_BASE_URL gives none",
         ),
     ],
 )
@@ -59,7 +59,7 @@ def test_a_missing_key_says_where_there_is_one(environ: dict[str, str], more: st
     with pytest.raises(AuthenticationError) as raised:
         resolved_in_kernel(environ, chosen=AWAY).refuse_no_key()
     what, hint = raised.value.message, raised.value.hint
-    assert what == f"There is no API key for https://away.example:443. Nothing was sent.{more}"
+    assert what == f"There is no API key for https://away.example:443{more}. Nothing was sent."
     beside = f"CHATMAGIC_BASE_URL={AWAY}/v1/chat/completions beside the key sends it there, or "
     beside = beside if "no address" in more else ""
     assert hint == (

@@ -117,7 +117,7 @@ def resetting(peer: Peer) -> None:
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        (refusing, "wrong version number. Nothing was sent."),
+        (refusing, "does not speak https: wrong version number. Nothing was sent."),
         (leaving, "closed the connection while it was being made. Nothing was sent."),
         (resetting, "closed the connection while it was being made. Nothing was sent."),
     ],
@@ -140,7 +140,7 @@ def test_a_plain_server_that_stays_silent_is_told_from_one_that_is_not_there() -
         error = failing(server.origin.replace("http:", "https:"), halt)
     assert isinstance(error, RequestTimeoutError)
     assert error.which == "connect"
-    assert "TLS included: is it http? Nothing was sent." in error.message
+    assert "is it the right address (host, port, https)? Nothing was sent." in error.message
 
 
 @pytest.mark.usefixtures("tls")
@@ -198,7 +198,7 @@ def test_a_proxy_that_wants_a_password_says_so(monkeypatch: pytest.MonkeyPatch) 
             with pytest.warns(match="encrypted") if scheme == "http" else contextlib.nullcontext():
                 error = failing(f"{scheme}://chat.invalid")
             assert "requires a name and a password" in error.message
-            assert "a name and a password: http://NAME:" in str(error.hint)
+            assert "HTTPS_PROXY, HTTP_PROXY and NO_PROXY, such as http://NAME:" in str(error.hint)
 
 
 VARIABLES: Final = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")

@@ -15,7 +15,7 @@ from loopback import CHUNKS_END, DONE, Peer, Server, chunked, document, event, p
 from project import ROOT
 from shells import KEY, Shell
 
-from chatmagic.errors import NotRecordedError, RequestRejectedError
+from chatmagic.errors import ConnectError, NotRecordedError, RequestRejectedError
 from chatmagic.session.current import current_session
 
 MODELS = {
@@ -105,10 +105,15 @@ def test_ollama_by_name(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyP
         # Elsewhere nothing of it holds: neither its model nor its way without a key.
         said = bare.do("%chat_connect https://chat.example.org").texts[0]
         assert "key from CHATMAGIC_API_KEY, sent as x-api-key" in bare.do("%chat").texts[0]
-        assert "so not used here: model." in said
+        assert "Not used here: model, set for another address." in said
         assert len(server.asked) == before
     entries = [row.entry for row in current_session().ledger]
     assert entries == ["models", "cell", "cell"]
+    bare.do("%chat_connect ollama --model llama3.2")
+    error = bare.fails("%chat hello").error
+    assert isinstance(error, ConnectError)
+    assert error.message.startswith(f"No ollama server runs at {server.origin}, which refused the ")
+    assert error.hint == "Is it started, and is the port right? %chat shows the settings."
 
 
 def test_llama_cpp_by_name(bare: Shell, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import { samples } from "./browser.js";
 import { Gauge, gaugeWords, spanWords } from "../../chatmagic/jupyter/labextensions/chatmagic/page/gauge.js";
 
 const KNOWN = samples("to the panel")[0].credits;
-const EMPTY = { ...KNOWN, words: "no credits left of 100", left: 0, level: "empty" };
+const EMPTY = { ...KNOWN, words: "0 of 100 credits left", left: 0, level: "empty" };
 const UNKNOWN = samples("to the panel").at(-1).credits;
 const NOON = Date.parse("2026-01-01T12:00:00Z");
 

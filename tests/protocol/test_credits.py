@@ -287,9 +287,9 @@ def test_what_a_gateway_counts_as_spent(spend: str, budget: str, read: Credits |
         (figures(resets_at=None), "ok", "87 of 100 credits left · reset unknown"),
         (figures(remaining=20), "ok", "20 of 100 credits left · resets 2026-01-02 00:00 UTC"),
         (figures(remaining=19), "low", "credits low: 19 of 100 left · resets 2026-01-02 00:00 UTC"),
-        (figures(remaining=0), "empty", "no credits left of 100 · resets 2026-01-02 00:00 UTC"),
-        (figures(None, 0), "empty", "no credits left · resets 2026-01-02 00:00 UTC"),
-        (figures(10_000, None, 10_000, None), "empty", "no credits left of 10,000 · reset unknown"),
+        (figures(remaining=0), "empty", "0 of 100 credits left · resets 2026-01-02 00:00 UTC"),
+        (figures(None, 0), "empty", "0 credits left · resets 2026-01-02 00:00 UTC"),
+        (figures(10_000, None, 10_000, None), "empty", "0 of 10,000 credits left · reset unknown"),
         (
             figures(100, None, 99, None),
             "unknown",

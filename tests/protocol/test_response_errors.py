@@ -62,8 +62,8 @@ def test_the_rate_limit_is_known_by_its_body(status: int) -> None:
     assert (error.credits.limit, error.credits.used, error.credits.remaining) == (1000, 1000, 0)
     assert error.credits.resets_at == datetime(2026, 3, 2, tzinfo=UTC)
     assert str(error) == (
-        "No credits left: 1,000 of 1,000 used, resets 2026-03-02 00:00 UTC "
-        f"(HTTP {status}). Ask again after the reset."
+        f"No credits left (HTTP {status}). 1,000 of 1,000 used, resets 2026-03-02 00:00 UTC. "
+        "Ask again after the reset."
     )
 
 
@@ -80,12 +80,15 @@ def test_a_burst_is_not_the_end_of_the_credits(reset: str, seconds: int, hint: s
     body = {**LIMIT, "limit": 1_000_000, "used": 16, "resetAt": reset}
     error = told(429, body, [("Date", "Sun, 01 Mar 2026 12:00:00 GMT")])
     assert isinstance(error, RateLimitError)
-    assert error.message.startswith(
-        "The service says that the limit is reached: 16 of 1,000,000 used, resets 2026-03-01"
+    assert error.message == (
+        "The service says that the limit is reached: "
+        '"daily credit limit reached (rate limit exceeded)" (HTTP 429).'
     )
-    assert error.hint == hint
+    at = f"{reset[:10]} {reset[11:16]} UTC"
+    assert error.hint == f"16 of 1,000,000 used, resets {at}. {hint}"
     assert error.retry_after == NOW + timedelta(seconds=seconds)
     assert told(429, {**body, "resetAt": None}).hint == (
+        "16 of 1,000,000 used, reset unknown. "
         "Wait before you ask again, or look at the account's limits."
     )
 
@@ -124,6 +127,33 @@ def test_the_others_are_known_by_their_status(
     assert "\n" not in str(error)
 
 
+@pytest.mark.parametrize(
+    ("status", "words", "begin", "hint"),
+    [
+        (
+            429,
+            "slow down",
+            "The service says that the limit is reached",
+            "Wait before you ask",
+        ),
+        (429, "check your plan and billing", "The service requires more credits", "Add credits"),
+        (402, "pay", "The service requires more credits", "Add credits"),
+        (404, "Not Found", "There is no chat service at this address", "Is its path right?"),
+        (404, "The model `x` is not there", "The service does not know the model", "Is its path"),
+        (403, "no country", "The service refused", "Check the key's rights in the account"),
+        (405, "no", "This address takes no questions", "Is the base address right?"),
+        (407, "no", "The proxy requires a name and a password", "Check HTTPS_PROXY"),
+        (502, "no", "A proxy got no answer from the service", "Nothing was sent again."),
+        (503, "Loading", "The service is overloaded, or not ready", "Nothing was sent again."),
+    ],
+)
+def test_the_likely_cause_comes_first(status: int, words: str, begin: str, hint: str) -> None:
+    """Before the service's own words, its error's name, and the status."""
+    error = told(status, {"error": "name", "message": words})
+    assert error.message == f'{begin}: "{words} (name)" (HTTP {status}).'
+    assert str(error.hint).startswith(hint)
+
+
 def test_no_refusal_is_without_a_next_step() -> None:
     """Whatever the status, and whatever server answers."""
     for status in range(400, 600):
@@ -136,9 +166,9 @@ def test_no_refusal_is_without_a_next_step() -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({"error": "name", "message": "words"}, ': "name: words" (HTTP 400)'),
+        ({"error": "name", "message": "words"}, ': "words (name)" (HTTP 400)'),
         ({"error": "same", "message": "same"}, ': "same" (HTTP 400)'),
-        ({"error": {"message": "nested", "type": "kind"}}, ': "kind: nested" (HTTP 400)'),
+        ({"error": {"message": "nested", "type": "kind"}}, ': "nested (kind)" (HTTP 400)'),
         (b"\xef\xbb\xbf" + b'{"error": "marked"}', ': "marked" (HTTP 400)'),
         (b"<html><head><TITLE>Bad\n gateway</TITLE></head>x", ': "Bad gateway" (HTTP 400)'),
         (b"<html><p>no <b>title</b></html>", ': "no title" (HTTP 400)'),
@@ -148,6 +178,8 @@ def test_no_refusal_is_without_a_next_step() -> None:
         (b"\x1b[31mred\x07\xff", ': "\u241b[31mred\u2407\N{REPLACEMENT CHARACTER}"'),
         (b"\xff\xd8\xff\xe0\0\x10JF", ", with bytes that are not text (HTTP 400)"),
         ({"error": "Stop."}, ': "Stop" (HTTP 400)'),
+        ({"error": "Bad.", "message": "Stop."}, ': "Stop (Bad.)" (HTTP 400)'),
+        ({"error": "busy", "message": "Too Busy"}, ': "Too Busy" (HTTP 400)'),
         (b"[" * 100_000, ': "[[['),
     ],
 )
@@ -320,8 +352,8 @@ def test_any_error_says_how_long_to_wait(value: str, words: str, status: int) ->
     [
         ({"error": {"message": "no", "code": 401}}, AuthenticationError, "(error 401, HTTP 200)"),
         ({"error": {"message": "slow", "code": "429"}}, RateLimitError, "the limit is reached"),
-        ({"error": {"message": "no", "code": 400}}, RequestRejectedError, "refused the request"),
-        ({"error": {"message": "busy", "code": 503}}, ServiceError, "The service failed"),
+        ({"error": {"message": "no", "code": 400}}, RequestRejectedError, "The service refused: "),
+        ({"error": {"message": "busy", "code": 503}}, ServiceError, "overloaded, or not ready: "),
         ({"error": {"message": "busy", "code": "server_error"}}, ServiceError, "server_error"),
         (TOO_LONG[0], TooLongError, "too long for the service"),
         (LIMIT, RateLimitError, "No credits left"),
@@ -385,5 +417,5 @@ def test_a_page_is_quoted_by_its_title_else_by_its_words(key: Secret | None) -> 
     page = "<html><title>Bad &amp; gone </title><body>Sorry</body></html>"
     assert quoted_error(nothing, page, key) == ': "Bad & gone"'
     assert quoted_error(nothing, "<p>Sorry</p><script>x()</script>", key) == ': "Sorry"'
-    assert quoted_error(ErrorBody(error="e", message="m."), page, key) == ': "e: m"'
+    assert quoted_error(ErrorBody(error="e", message="m."), page, key) == ': "m (e)"'
     assert not quoted_error(nothing, "", key)

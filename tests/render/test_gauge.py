@@ -143,7 +143,7 @@ def test_the_bar_has_a_shape(limit: int | None, remaining: int | None, full: int
     [
         (800, "800 of 1,000 credits left", "success"),
         (100, "credits low: 100 of 1,000 left", "warn"),
-        (0, "no credits left of 1,000", "error"),
+        (0, "0 of 1,000 credits left", "error"),
     ],
 )
 def test_low_and_empty_are_told_by_words(remaining: int, words: str, colour: str) -> None:

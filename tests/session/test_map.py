@@ -439,7 +439,7 @@ def test_credits_that_are_used_up(asking: Session, service: RowService) -> None:
     with pytest.raises(RateLimitError) as caught:
         asking.map("{{ it }}", list("abcdef"), yes=True, workers=1, file="rows.jsonl")
     assert str(caught.value) == (
-        "No credits left: 100 of 100 used, resets 2026-03-02 00:00 UTC (HTTP 429). Ask again "
+        "No credits left (HTTP 429). 100 of 100 used, resets 2026-03-02 00:00 UTC. Ask again "
         "after the reset. wait=True waits for the reset. 3 rows answered by this run, kept in "
         "rows.jsonl: the same call goes on."
     )

@@ -39,6 +39,7 @@ from chatmagic.jupyter.page import panel_content
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
 from chatmagic.jupyter.page.messages import PROTOCOL, Message
 from chatmagic.jupyter.transcript import PANEL_ABSENT, redone, saved, undone
+from chatmagic.protocol import credits as crediting
 from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Outcome, View, failure
 from chatmagic.session.session import Session
 from chatmagic.text import without_lone_surrogates
@@ -424,6 +425,8 @@ class Panels:
         ask, turns = pending.ask, self.conversation().turns
         kept = outcome is not None and ask.history
         what, hint = (NOT_KEPT, "") if error is None else failure(error)
+        # The gauge shows the figures.
+        hint = hint.removeprefix(f"{crediting.used_words(getattr(error, 'credits', None))} ")
         entry = {
             "id": next(self._aside_ids),
             "version": "",

@@ -304,6 +304,19 @@ def test_an_end_that_cannot_be_drawn_is_no_wait_without_end(
     assert page.asked("two")["ended"]["fine"]
 
 
+def test_the_gauge_alone_says_the_figures(page: View, service: Service) -> None:
+    """The entry says what happened and what to do; a screen reader hears all of it."""
+    used_up = {"error": "limit", "limit": 3, "used": 3, "resetAt": "2099-03-02T00:00:00Z"}
+    service.reply = lambda peer: peer.send(document(used_up, "429 No"))
+    over = page.asked("why?")
+    problem = over["new"][-1]["problem"]
+    assert problem["what"] == "No credits left (HTTP 429)."
+    assert problem["hint"] == "Ask again after the reset."
+    figures = "3 of 3 used, resets 2099-03-02 00:00 UTC."
+    assert over["ended"]["words"] == f"{problem['what']} {figures} {problem['hint']}"
+    assert over["credits"]["words"] == "0 of 3 credits left"
+
+
 def test_a_failure_stands_in_the_log_with_what_to_do(
     session: Session, page: View, service: Service
 ) -> None:
@@ -696,9 +709,7 @@ def test_the_state_follows_the_cells(shell: Shell, widgets: Widgets) -> None:
     shell.do("%chat_connect emulator")
     assert view.until("snapshot")["standing"]["state"] == "emulator"
     shell.do("%config ChatMagics.temperature = 0.5")
-    assert ["Set for every question", "temperature = 0.5."] in view.until("snapshot")["standing"][
-        "rows"
-    ]
+    assert ["Settings", "temperature = 0.5."] in view.until("snapshot")["standing"]["rows"]
     before = len(repr(widget.state))
     shell.page("%%chat\necho:" + "word " * 100, "A")
     assert len(repr(widget.state)) == before
