@@ -171,7 +171,7 @@ def _answered(record: Record) -> str:
         return ""
     does = "This earlier reply is in force" if record.picked else "Asked again"
     does = "Continued" if record.continues else does
-    return f"{does}: “{plain.one_line(record.prompt)}”"
+    return f"{does}: “{reply_forms.excerpt(record.prompt)}”"
 
 
 def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:

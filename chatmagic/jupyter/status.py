@@ -20,7 +20,7 @@ from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.auth import redacted
-from chatmagic.render import gauge
+from chatmagic.render import gauge, reply_forms
 from chatmagic.render.sanitize import QUIET
 from chatmagic.session.ledger import EMULATOR, service_of
 
@@ -135,7 +135,7 @@ class Status:
             rows.append(("Service", str(error)))
         if instructions is not None:
             rows.append(("Instructions", _shown(instructions)))
-        return [*rows, ("Set for every question", f"{', '.join(self._values()) or 'nothing'}.")]
+        return [*rows, ("Settings", f"{', '.join(self._values()) or 'as by default'}.")]
 
     def _values(self) -> list[str]:
         """Return the settings for every question; only the names of fields and headers."""
@@ -194,7 +194,7 @@ def address_rows(kernel: Kernel) -> list[tuple[str, str]]:
         # A key that was put there by mistake is not shown.
         rows.append(("Model", f"{_redacted(model, kernel)}."))
     if elsewhere := kernel.elsewhere():
-        rows.append(("Set for another address, so not used here", f"{', '.join(elsewhere)}."))
+        rows.append(("Not used here", f"{', '.join(elsewhere)}, set for another address."))
     return rows
 
 
@@ -225,4 +225,4 @@ def _shown(instructions: Value) -> str:
     """Return instructions in a line: their length and their beginning."""
     file = text.one_line(instructions.expression)
     size = f"{text.counted(instructions.size, 'character')}{f' from {file}' if file else ''}"
-    return f"{size}: “{text.one_line(instructions.text or '')}”"
+    return f"{size}: “{reply_forms.excerpt(instructions.text or '')}”"

@@ -20,7 +20,7 @@ from chatmagic.models import Credits, Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.wire import Request
 from chatmagic.render import markdown, reply_forms
-from chatmagic.render.sanitize import frame
+from chatmagic.render.sanitize import QUIET, frame
 from chatmagic.session.session import Preview
 from chatmagic.text import PROSE, columns, counted, one_line, to_terminal, visible
 
@@ -32,10 +32,10 @@ EXCERPT = 60
 MOST_LISTED: Final = 100
 """Largest number of listed turns, the newest, by default."""
 _TURNS: Final = ("Turn", "You", "Reply", "Notes")
-# No word, however long, makes the table wider than its headings.
+# No word, however long, makes a column wide; short ones stay whole.
 _TOP: Final = "text-align: left; vertical-align: top;"
-_FACT: Final = f"{_TOP} min-width: 4em;"
-_WRAPPED: Final = f"{_TOP} overflow-wrap: anywhere;"
+_FACT: Final = f"{_TOP} white-space: nowrap;"
+_WRAPPED: Final = f"{_TOP} overflow-wrap: anywhere; min-width: 5.5em;"
 AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
 AS_SAVED: Final = "The panel's conversation, as saved:"
@@ -151,7 +151,7 @@ def _rows(
     notes, turns = marks(conversation, notebooks, here), conversation.turns
     for number in numbers:
         turn = turns[number - 1]
-        asked = one_line(turn.as_typed, EXCERPT)
+        asked = reply_forms.excerpt(turn.as_typed)
         answer = reply_forms.excerpt(turn.reply.text, turn.format, EXCERPT)
         rows.append((str(number), asked, answer, notes(turn)))
     return rows
@@ -185,7 +185,7 @@ def grid(head: Sequence[str], rows: Sequence[Row], name: str) -> str:
     cell = f'<td dir="auto" style="{_WRAPPED}">'
     shown = [[escape(each) if isinstance(each, str) else each[0] for each in row] for row in rows]
     html = "".join(
-        f'<tr><th scope="row" style="{_FACT}">{first}</th>'
+        f'<tr><th scope="row" style="{_TOP if head else _FACT}">{first}</th>'
         f"{''.join(f'{cell}{words}</td>' for words in others)}</tr>"
         for first, *others in shown
     )
@@ -276,9 +276,10 @@ def in_full(title: str, turn: Turn, notes: str = "") -> Shown:
     """
     states, reply = output.state_lines(turn.reply), turn.reply.text
     html = (
-        f"{grid((), [(title, notes)], 'Turn')}"
+        f'<p style="{output.STATE_STYLE}">{escape(title)} '
+        f'<span style="{QUIET} font-weight: normal;">{escape(visible(notes))}</span></p>'
         f'<pre dir="auto" style="{PROSE}">{escape(visible(turn.as_typed))}</pre>'
-        f"{grid((), [('Reply', '')], 'Turn')}{reply_forms.to_html(reply, turn.format)}"
+        f'<p style="{output.STATE_STYLE}">Reply</p>{reply_forms.to_html(reply, turn.format)}'
         + "".join(f"<p><strong>{escape(visible(line))}</strong></p>" for line in states)
     )
     title += f" ({notes})" if notes else ""
@@ -341,7 +342,7 @@ def _turn(turn: Turn, window: Window) -> str | Shown:
     asked = f"{window.index + 1}. You, in {_PLACES[turn.entry]}"
     asked += "" if window.thread == MAIN else f", in the thread {window.thread}"
     if turn.entry != "panel":
-        return f"{asked}: {one_line(turn.as_typed, EXCERPT)}"
+        return f"{asked}: {reply_forms.excerpt(turn.as_typed)}"
     return in_full(asked, turn)
 
 
@@ -352,9 +353,10 @@ def dry_run(preview: Preview, credits: Credits | None) -> Shown:
         preview: the request.
         credits: the credits that are left; ``None`` if unknown.
     """
-    lines = ["Dry run: nothing was sent, and nothing is kept.", *_where(preview)]
+    rows = _where(preview)
     if preview.notes:
-        lines.append(f"The question would say: {'; '.join(preview.notes)}.")
+        rows.append(("Notes", f"{'; '.join(preview.notes)}."))
+    lines = ("Dry run: nothing was sent, and nothing is kept.", facts(rows, "Question"))
     rate = preview.rate
     estimate = "Tokens: no estimate, as no reply has told its tokens yet."
     if rate is not None:
@@ -402,23 +404,23 @@ _LOST: Final = (
 )
 
 
-def _where(preview: Preview) -> list[str]:
-    """Return the address and the headers of the request, without the key."""
+def _where(preview: Preview) -> list[tuple[str, str]]:
+    """Return rows on the address and the headers of the request, without the key."""
     cassette, endpoint = preview.cassette, preview.endpoint
     if cassette is not None and cassette.mode == "replay":
-        return [f"{cassette.name} is replayed here, so nothing would be sent."]
-    lines = []
+        return [("Cassette", f"{cassette.name} is replayed here, so nothing would be sent.")]
+    rows = []
     if endpoint is not None:
         key = "no key" if endpoint.key is None else f"key sent as {endpoint.auth}"
         others = (f"{one_line(name)}: …" for name in preview.extra_headers)
-        lines = [f"POST {endpoint.posted_to()}", ", ".join([key, *others])]
+        rows = [("Posted to", endpoint.posted_to()), ("Headers", ", ".join([key, *others]))]
     if cassette is not None and cassette.mode == "record":
-        lines.append(f"{cassette.name} answers the requests that it holds.")
-    return lines
+        rows.append(("Cassette", f"{cassette.name} answers the requests that it holds."))
+    return rows
 
 
 def _shown(
-    lines: Iterable[str],
+    lines: Iterable[str | Shown],
     parts: Sequence[Part],
     rate: float | None,
     end: Iterable[str],
@@ -478,4 +480,4 @@ def _changed(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
         return f"{words} ({' and '.join([*parts, *others])})."
     if change.kind in STEERING:
         return f"{words}."
-    return f"{words} {', '.join(f'“{one_line(turn.as_typed)}”' for turn in turns[-1:])}."
+    return f"{words} {', '.join(f'“{reply_forms.excerpt(turn.as_typed)}”' for turn in turns[-1:])}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from typing import Any, Final
 
@@ -80,21 +81,34 @@ def to_text(text: str, format: str) -> str:
 
 _BEGINNING: Final = 1_000
 """Number of first characters that :func:`excerpt` reads as Markdown."""
+# As CommonMark has them, except inside words (2**3**4), of signs (*.py) and of underscores.
+_MARKED: Final = (
+    r"(?P<block>`{3,}.*?(?:`{3,}|$))|(?<!`)(`+)(?!`)(?P<code>.+?)(?<!`)\2(?!`)"
+    r"|(?<![\w*\\])(\*{1,3})(?=[\w`\"'(])(?P<words>(?:`[^`]*`|[^`])+?)(?<![\s*])\4(?![\w*])"
+)
 
 
-def excerpt(text: str, format: str, limit: int = 60) -> str:
-    """Return the beginning of a reply on one line, without its Markdown syntax.
+def excerpt(text: str, format: str = "prompt", limit: int = 60) -> str:
+    """Return the beginning of a text on one line, without its Markdown syntax.
 
     Args:
-        text: the reply.
-        format: as for :func:`to_html`.
+        text: the reply, or the prompt as typed.
+        format: as for :func:`to_html`; ``prompt`` takes away the marks of emphasis and code alone.
         limit: the largest number of characters.
     """
     begin = text[:_BEGINNING]
-    if format == "markdown":
+    if format == "prompt":
+        begin = re.sub(_MARKED, _unmarked, " ".join(begin.split()))
+    elif format == "markdown":
         tokens = markdown.PARSER.parse(visible(begin), markdown.environment(live=True))
         begin = " ".join(filter(None, map(_words, tokens)))
     return one_line(f"{begin} {text[_BEGINNING:]}", limit)
+
+
+def _unmarked(match: re.Match[str]) -> str:
+    """Return code as typed, a block with its fences, and emphasized words without the marks."""
+    code = match["block"] or match["code"]
+    return (code or re.sub(_MARKED, _unmarked, match["words"] or "")).strip()
 
 
 def _words(token: Token) -> str:
@@ -171,7 +185,8 @@ def _node(name: str, value: Any, level: int) -> str:
     label = f"<strong>{name}</strong>: " if name else ""
     items = _items(value)
     if not items:
-        return f'<span dir="auto">{label}{_leaf(value)}</span>'
+        # Below the name of a value that folds, not below its triangle.
+        return f'<span dir="auto" style="padding-inline-start: 1.2em;">{label}{_leaf(value)}</span>'
     noun = "field" if isinstance(value, dict) else "item"
     inner = "".join(f"<li>{_node(key, item, level + 1)}</li>" for key, item in items)
     opened = " open" if level < OPEN_LEVELS and len(items) <= MOST_OPEN else ""

@@ -65,6 +65,7 @@ from chatmagic.errors import (
 from chatmagic.models import Credits, Message, Reply
 from chatmagic.protocol.auth import refuse_keys
 from chatmagic.protocol.wire import Request
+from chatmagic.render import reply_forms
 from chatmagic.session import forms
 from chatmagic.session import map as many
 from chatmagic.session.environment import ClientPool, Environment, setup_for
@@ -820,7 +821,7 @@ class AskRun:
         notes = [] if lookup is None else [*lookup.notes]
         if ask.again is not None:
             does = "asked again" if ask.part is None else "continued"
-            notes.append(f"{does}: {one_line(ask.as_typed)}")
+            notes.append(f"{does}: {reply_forms.excerpt(ask.as_typed)}")
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
         if window.hidden_above:

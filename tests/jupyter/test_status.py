@@ -39,7 +39,7 @@ def test_the_settings_in_force_are_told_in_words(
     rows = dict(kernel.standing()["rows"])
     connected = f"Connected to {emulator.url} (CHATMAGIC_BASE_URL); "
     assert rows["Service"] == f"{connected}key from CHATMAGIC_API_KEY, sent as bearer."
-    assert rows["Set for every question"] == "nothing."
+    assert rows["Settings"] == "as by default."
     assert kernel.standing()["state"] == "live"
     assert {"Model", "Instructions", "Cassette"}.isdisjoint(rows)
     shell.do("%%chat_instructions\nBe terse.")
@@ -52,9 +52,9 @@ def test_the_settings_in_force_are_told_in_words(
     rows = dict(kernel.standing()["rows"])
     assert (rows["Model"], rows["Instructions"]) == ("small.", "9 characters: “Be terse.”")
     words = "extra_body = token, last = 0, no_history = True, stream = off, temperature = 0.5."
-    assert rows["Set for every question"] == words
+    assert rows["Settings"] == words
     shown = shell.do("%chat")
-    assert f"Set for every question: {words}" in shown.texts[0]
+    assert f"Settings: {words}" in shown.texts[0]
     assert f">{words}</td>" in shown.html
     assert kernel.defaults()["temperature"] == 0.5
     assert kernel.defaults()["history"] is False

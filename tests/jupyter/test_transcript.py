@@ -174,8 +174,8 @@ def test_a_dry_run_shows_the_request_that_would_go(shell: Shell, emulator: Emula
     lines = text.splitlines()
     assert lines[:3] == [
         "Dry run: nothing was sent, and nothing is kept.",
-        f"POST {emulator.url}/v1/chat/completions",
-        "key sent as bearer",
+        f"Posted to: {emulator.url}/v1/chat/completions",
+        "Headers: key sent as bearer",
     ]
     table = " ".join(text.split())
     for size in ("turn 1 (prompt and reply) 11 ", "{{ name }} 3 ", "the rest of the prompt 16 "):
@@ -231,7 +231,7 @@ def test_a_dry_run_fails_as_the_question_would(
     fails_alike("There is no API key")
     shell.do(f"%chat_cassette {tmp_path / 'a.jsonl'} --record")
     text = shell.page("%%chat --dry\necho:a", "A").texts[0]
-    assert "\nno key\n" in text
+    assert "\nHeaders: no key\n" in text
     assert "key sent as" not in text
     assert emulator.requests == []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -126,6 +126,25 @@ class Tags(HTMLParser):
         self.attributes |= {name for name, _ in attrs}
 
 
+AS_TYPED: Final = (
+    "__init__",
+    "a * b * c",
+    "2**3**4",
+    "$x_1$ and $a*b*c$",
+    "f(*args, **kwargs)",
+    "*.py and *.txt",
+    '"*.py", "*.txt"',
+    "count(*), *",
+    "int *p,*q;",
+    "\\*no\\*",
+    "a `b",
+    "**",
+    "```python x = a *b* c ```",
+    "```python x = a *b* c",
+)
+"""Prompts with signs that are no marks."""
+
+
 @pytest.mark.parametrize(
     ("format", "text", "shown"),
     [
@@ -133,6 +152,10 @@ class Tags(HTMLParser):
         ("markdown", "[a](http://b.c) ![d](http://e.f)\n```py\n1\n```", "a d 1"),
         ("markdown", "*a* " + "b " * 600, f"a {'b ' * 28}b…"),
         ("text", "**a**\nb", "**a** b"),
+        ("prompt", "Why **`np.std`** of\n*it*, not `__init__`?", "Why np.std of it, not __init__?"),
+        ("prompt", "**Bold *in* it** ***both*** (*a*) *b*: **c**", "Bold in it both (a) b: c"),
+        ("prompt", "`**kwargs` and ``a`b`` **`a*b` c**", "**kwargs and a`b a*b c"),
+        *(("prompt", text, text) for text in AS_TYPED),
     ],
 )
 def test_an_excerpt_is_text_without_signs(format: str, text: str, shown: str) -> None:
@@ -143,8 +166,9 @@ def test_an_excerpt_is_text_without_signs(format: str, text: str, shown: str) ->
 @given(st.text())
 def test_any_reply_has_an_excerpt(text: str) -> None:
     """It is one short line."""
-    assert len(excerpt(text, "markdown").splitlines()) <= 1
-    assert len(excerpt(text, "markdown")) <= 60
+    for format in ("markdown", "prompt"):
+        assert len(excerpt(text, format).splitlines()) <= 1
+        assert len(excerpt(text, format)) <= 60
 
 
 def test_lists_and_objects_fold() -> None:
@@ -162,7 +186,7 @@ def test_lists_and_objects_fold() -> None:
         ("&quot;c&quot;", "[]", "keyword"),
     ):
         shown = f'<span style="color: var(--cm-{kind});">{value}</span>'
-        assert f'<span dir="auto"><strong>{name}</strong>: {shown}</span>' in html
+        assert f'padding-inline-start: 1.2em;"><strong>{name}</strong>: {shown}</span>' in html
     assert json_tree("a").endswith("&quot;a&quot;</span></span></div>")
 
 

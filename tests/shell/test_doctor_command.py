@@ -106,9 +106,9 @@ def test_a_key_for_another_place(doctor: Doctor, monkeypatch: pytest.MonkeyPatch
     code, text = doctor("--connect", closed())
     assert code == 1
     assert marks(text)["key"] == "!!"
-    assert "The environment's key belongs to https://chat.example.org:443" in text
+    assert ": the environment's belongs to https://chat.example.org:443. Nothing" in text
     assert "-> CHATMAGIC_API_KEY beside CHATMAGIC_BASE_URL gives one; " in text
-    assert "-> Does the service run there? This block shows the settings.\n" in text
+    assert "-> Is it started, and is the port right? This block shows the settings.\n" in text
     assert "(--connect)" in text
 
 

@@ -14,7 +14,7 @@ from chatmagic._version import __version__
 from chatmagic.client import config, keys
 from chatmagic.client.endpoint import request_fields
 from chatmagic.conversation.options import Option
-from chatmagic.doctor.doctor import Examination, Line, Mark
+from chatmagic.doctor.doctor import Examination, Line
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.cells.execution import Audience, host_of, running
@@ -35,7 +35,7 @@ _FRONT_ENDS: Final[Mapping[Audience, tuple[str, str]]] = {
     "machine": ("no person watches", "a reply is shown once, at its end"),
 }
 
-_MARKS: Final[Mapping[Mark, str]] = {"ok": "ok", "!!": "wrong", "!": "to mind", "?": "not known"}
+_MARKS: Final = {"ok": "✓", "!!": "✗ wrong:", "!": "⚠ to mind:", "?": "? not known:"}
 
 
 def _connect(kernel: Kernel, given: Arguments) -> None:
@@ -162,9 +162,9 @@ def _check(kernel: Kernel, *, is_asking: bool) -> None:
             return
         if isinstance(line, Line):
             advice = f" → {line.todo}" if line.todo else ""
-            rows.append((line.name, f"{_MARKS[line.mark]}: {line.seen}{advice}"))
+            rows.append((line.name.capitalize(), f"{_MARKS[line.mark]} {line.seen}{advice}"))
         else:
-            rows.append(("all of it", line))
+            rows.append(("All of it", line))
         table = transcript.grid((), rows, "Check"), "\n".join(lines)
         place.note(*transcript.page(table, name="Check"))
 

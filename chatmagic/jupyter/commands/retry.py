@@ -164,7 +164,7 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
         html = reply_forms.to_html(each.reply.text, each.format)
         shown = (f"<div {_CELL}>{html}</div>", reply_forms.excerpt(each.reply.text, each.format))
         rows.append((str(count), shown, _notes(each, turn)))
-    end = f"Turn {number:,}: {one_line(turn.as_typed)}"
+    end = f"Turn {number:,}: {reply_forms.excerpt(turn.as_typed)}"
     # Without cells' numbers, which differ in the next run: tools compare these outputs.
     views.show_html(*transcript.tabulated(_HEAD, rows, "Replies", end))
 
@@ -235,7 +235,7 @@ def _name(conversation: Conversation, cell: str) -> str:
     held = ((owner, item) for owner, items in conversation.slots for item in items)
     turns = ((owner, item) for owner, item in held if isinstance(item, Turn))
     prompt = next(turn.as_typed for owner, turn in turns if cell in {owner, turn.owner})
-    return f"the cell of “{one_line(prompt)}”"
+    return f"the cell of “{reply_forms.excerpt(prompt)}”"
 
 
 def _elsewhere(conversation: Conversation, causes: Causes, cells: Collection[str]) -> str:

@@ -17,6 +17,7 @@ from chatmagic.jupyter.cells.execution import cell_source, running
 from chatmagic.jupyter.commands.command import Arguments, Command, path_of
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.protocol.known_secrets import secret_in, secret_variables
+from chatmagic.render import reply_forms
 from chatmagic.text import counted, one_line, to_terminal
 
 REVOKE: Final = "Remove it; a key that others may have seen should be revoked."
@@ -153,7 +154,8 @@ def _list(kernel: Kernel) -> None:
     rows = []
     for name in dict.fromkeys([*threads, here]):
         turns = threads.get(name, ())
-        rows.append((name, f"{len(turns):,}", one_line(turns[-1].as_typed) if turns else ""))
+        last = reply_forms.excerpt(turns[-1].as_typed if turns else "")
+        rows.append((name, f"{len(turns):,}", last))
     table = transcript.table(("Thread", "Turns", "Last question"), rows, "Threads")
     end = f"This cell stands in the thread {here}."
     if here == MAIN and len(rows) == 1:

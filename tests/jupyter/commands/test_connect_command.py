@@ -186,7 +186,7 @@ def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFi
         assert "blue-team" not in state
         assert "blue-team" not in repr(current_session().clients.__dict__)
         said = shell.do(f"%chat_connect {other.origin}").texts[0]
-        assert "so not used here: extra_headers." in said
+        assert "Not used here: extra_headers, set for another address." in said
         assert "extra_headers =" not in shell.do("%chat").texts[0]
         shell.machine("%chat hello")
         shell.do(f"%chat_connect {here.origin}")
@@ -264,8 +264,8 @@ def test_a_page_of_another_version(shell: Shell, protocol: int, words: str) -> N
     hello = {"kind": "hello", "protocol": protocol, "version": "7.8"}
     bridge._comm.handle_msg({"content": {"data": hello}})
     ran = shell.do("%chat_connect --check", cell="a")
-    said, mark = ran.texts[-1], {"[ok]": "ok", "[!!]": "wrong"}[words]
-    assert re.search(f'<th scope="row"[^>]*>front end</th><td [^>]*>{mark}: ', ran.html)
+    said, mark = ran.texts[-1], {"[ok]": "✓ ", "[!!]": "✗ wrong: "}[words]
+    assert re.search(f'<th scope="row"[^>]*>Front end</th><td [^>]*>{mark}a page ', ran.html)
     assert line(said, "front end").startswith(f"{words} front end: ")
     assert "the page has chatmagic 7.8" in line(said, "front end")
     assert (f"pip install chatmagic=={__version__}" in said) == (words == "[!!]")

@@ -42,7 +42,7 @@ def test_history(shell: Shell) -> None:
     shell.machine("%%chat\necho:first *words*")
     shell.machine("%%chat\necho:" + "long " * 40)
     table = shell.do("%chat_history")
-    assert "1. echo:first *words*" in table.texts[0]
+    assert "1. echo:first words\n   first words\n" in table.texts[0]
     assert "<th scope" in table.html
     one = shell.do("%chat_history 1")
     assert "first *words*" in one.texts[0]

@@ -80,7 +80,7 @@ def test_a_role_of_their_own_where_the_user_says_so(shell: Shell, emulator: Emul
     assert "system_role = True" in shell.do("%chat").texts[0]
     with Emulator() as other:
         said = shell.do(f"%chat_connect {other.url}").texts[0]
-        assert "Set for another address, so not used here: system_role." in said
+        assert "Not used here: system_role, set for another address." in said
 
 
 def test_what_is_shown_of_them(shell: Shell) -> None:
