@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 from chatmagic import models
 from chatmagic import text as plain
 from chatmagic._version import __version__
+from chatmagic.client.words import words_for_python
 from chatmagic.conversation import options
 from chatmagic.conversation.record import Record, sealed
 from chatmagic.conversation.request_facts import Value
@@ -109,7 +110,7 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
     merged = [f"{each[0].upper()}{each[1:]}." for each in options.merged_cell_notes(record.prompt)]
     states = "".join(
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
-        for line in (*state_lines(reply), *merged)
+        for line in (*_states(reply, record), *merged)
     )
     answered = _answered(record)
     head = answered and f'<p style="{QUIET} margin: 0 0 0.4em;">{escape(answered)}</p>'
@@ -153,7 +154,7 @@ def _markdown(reply: Reply, record: Record, body: str) -> str:
     blocks = [
         answered and f"*{words(answered)}*",
         body,
-        *(f"**{words(line)}**" for line in state_lines(reply)),
+        *(f"**{words(line)}**" for line in _states(reply, record)),
         *(
             f"{words(_kept_words(item, item.name))}\n\n{markdown_writer.fenced(item.text)}"
             for item in record.values
@@ -205,6 +206,12 @@ def state_lines(reply: Reply) -> list[str]:
     elif not reply.text and not reply.refusal:
         lines.append("The reply is empty.")
     return [line for line in lines if line]
+
+
+def _states(reply: Reply, record: Record) -> list[str]:
+    """Return the lines on the end of a reply; without a record it is a value in Python."""
+    lines = state_lines(reply)
+    return [*map(words_for_python, lines)] if record is _NO_RECORD else lines
 
 
 def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> list[str]:

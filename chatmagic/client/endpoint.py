@@ -283,8 +283,9 @@ def request_headers(extra_headers: object) -> dict[str, str]:
         )
     for name in given:
         if is_secret_name(name) or re.fullmatch(OWN_HEADERS, name):
+            key = "A key goes into CHATMAGIC_API_KEY, or %chat_login asks for one."
             raise InputError(
                 f"extra_headers cannot set {one_line(name)}, which the connection sets.",
-                hint="A key goes into CHATMAGIC_API_KEY, or %chat_login asks for one.",
+                hint=key if is_secret_name(name) else None,
             )
     return given

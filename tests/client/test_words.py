@@ -17,17 +17,20 @@ from project import ROOT, files
 from shells import Shell
 
 from chatmagic import _startup
+from chatmagic.archive import output
 from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.client.words import IN_PYTHON, IN_SHELL, words_for_python, words_for_shell
+from chatmagic.conversation.record import Record
 from chatmagic.errors import LESS_HINT, ChatError, NotUnderstoodError, TooLongError
+from chatmagic.models import Reply
 from chatmagic.protocol.response_errors import ADDRESS_HINT
 from chatmagic.session.events import Ask
 from chatmagic.session.forms import KEPT
 from chatmagic.session.session import Session
 
 MAGIC = r"%[a-z]{2}|(?<![\w-])--[a-z]|ChatMagics"
-REACHED = r"errors|(protocol|client|cassette|batch|session)/\w+"
+REACHED = r"errors|(protocol|client|cassette|batch|session)/\w+|archive/output"
 """The files of which plain Python shows messages."""
 KERNELS = (
     "Not connected yet|To try without an account|until %chat_cassette|--prune|has precedence|"
@@ -144,6 +147,18 @@ def test_a_warning_is_in_pythons_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "warned", set())
     with pytest.warns(match=re.escape(KEY_GOES)):
         Client("https://me:word@away.example", "k")
+
+
+def test_a_reply_as_a_value_is_in_pythons_words() -> None:
+    """It is shown where there may be no magics, as in marimo; a cell's own output has others."""
+    reply = Reply("1, 2", finish_reason="length")
+    for data in (output.bundle(reply)["text/markdown"], reply._repr_html_()):
+        assert "Go on." in data
+        assert "%chat" not in data
+    record = Record(
+        prompt="a", state="complete", request="", reply="", origin="live", parameters={}
+    )
+    assert "%chat" in output.bundle(reply, record)["text/markdown"]
 
 
 def test_a_notebook_keeps_its_words(
