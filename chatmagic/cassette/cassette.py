@@ -455,6 +455,8 @@ class ActiveCassette:
     def insert(self, config: CassetteConfig | None) -> None:
         """Insert the chosen cassette, and eject one that is no longer chosen.
 
+        Exchanges that could not be saved before are saved now, if that is possible.
+
         Args:
             config: the chosen cassette; ``None`` for none.
 
@@ -466,6 +468,8 @@ class ActiveCassette:
         if self.current is None and config is not None:
             self.current = Cassette(config, self._news)
             self._left = self.current.take(self._left)
+        if self.current is not None:
+            self.current.retry()
 
     def eject(self) -> str | None:
         """Eject the cassette; interactions that it cannot save stay in :attr:`unsaved`.
@@ -478,27 +482,6 @@ class ActiveCassette:
         old.retry()
         self._left, self.current = self.unsaved, None
         return old.summary()
-
-    def change(
-        self, choose: Callable[[], CassetteConfig | None], *, again: bool, off: bool
-    ) -> str | None:
-        """Insert the chosen cassette, and save exchanges that could not be saved before.
-
-        Args:
-            choose: returns the chosen cassette; ``None`` for none.
-            again: whether to eject the present cassette even if the same one is chosen.
-            off: whether to eject the present cassette without inserting one.
-
-        Returns:
-            The use of the ejected cassette in one line; ``None`` if none was ejected.
-        """
-        summary = self.eject() if again else None
-        if not off:
-            # With `off`, only the next ask inserts the environment's cassette again.
-            self.insert(choose())
-        if self.current is not None:
-            self.current.retry()
-        return summary
 
     def news(self) -> list[str]:
         """Return lines on interactions that a file lost, once, and on unsaved ones, each time."""

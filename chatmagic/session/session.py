@@ -491,7 +491,14 @@ class Session:
         Raises:
             ChatError: the choice cannot be used.
         """
-        change = partial(self.cassette.change, self.environment.cassette, again=again, off=off)
+
+        def change() -> str | None:
+            summary = self.cassette.eject() if again else None
+            if not off:
+                # With `off`, only the next ask inserts the environment's cassette again.
+                self.cassette.insert(self.environment.cassette())
+            return summary
+
         return self.lock.alone("a change of the cassette", change)
 
     def follow_pages(self, owner: str | None = None) -> Change | None:
