@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
+from chatmagic._json import finite_number
 from chatmagic.errors import AuthenticationError, InputError
 from chatmagic.protocol.auth import Auth, Secret, is_secret_name, redacted
 from chatmagic.protocol.url import EMULATOR, origin, shown_url
@@ -179,11 +180,7 @@ class Timeout:
         """Check the times."""
         for name in self.__slots__:
             seconds = getattr(self, name)
-            if seconds is not None and (
-                isinstance(seconds, bool)
-                or not isinstance(seconds, int | float)
-                or not 0 < seconds <= LONGEST
-            ):
+            if seconds is not None and not 0 < (finite_number(seconds) or 0) <= LONGEST:
                 raise InputError(
                     f"The timeout {name} is a number of seconds above 0, {LONGEST:,} at most; "
                     "None waits for ever."
