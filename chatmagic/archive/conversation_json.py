@@ -18,7 +18,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record, is_sealed, sealed
 from chatmagic.conversation.request_facts import Entry
 from chatmagic.conversation.slots import pass_by
-from chatmagic.conversation.steering import STEERING, Hiding, Item, ThreadStart
+from chatmagic.conversation.steering import STEERING, Item, ThreadStart, TurnSteering
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Position, Window
 from chatmagic.text import fenced, open_fence
@@ -44,7 +44,7 @@ def dumps(conversation: Conversation, *, keep_values: bool = False) -> str:
         }
         if isinstance(item, Turn)
         else {"owner": owner, item.kind: item.facts}
-        | ({"turn": places.get(item.turn, 0)} if isinstance(item, Hiding) else {})
+        | ({"turn": places.get(item.turn, 0)} if isinstance(item, TurnSteering) else {})
         for owner, held in conversation.slots
         for item in held
     ]
@@ -118,7 +118,7 @@ def markdown(conversation: Conversation) -> str:
                 continue
             if isinstance(item, ThreadStart):
                 here = item.name
-            # The hiding of a missing turn has no source.
+            # An item that names a missing turn has no source.
             parts += [item.in_words] if item.source else []
             parts += [fenced(item.text, "text")] if item.text else []
     return "\n\n".join(parts) + "\n"
@@ -160,7 +160,7 @@ def _item(value: object, after: int) -> Item:
         raise ValueError("a turn in it is damaged")
     if kind is not None:
         item = STEERING[kind].from_json({**value, "version": VERSION, "kind": kind})
-        if isinstance(item, Hiding):
+        if isinstance(item, TurnSteering):
             turn = whole_number(value.get("turn"))
             item = replace(item, turn=turn + after if turn else 0)
         return replace(item, owner=owner, execution=owner)

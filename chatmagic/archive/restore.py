@@ -18,7 +18,7 @@ from chatmagic.archive.notebook import Notebook, SavedOutput
 from chatmagic.conversation import continuation, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.steering import Hiding, Replacement, Steering, ThreadStart
+from chatmagic.conversation.steering import Replacement, Steering, ThreadStart, TurnSteering
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.models import Reply, ReplyFacts
@@ -248,12 +248,12 @@ class Replay:
         return is_below + (live.parameters == turn.parameters)
 
     def steer(self, item: Steering) -> None:
-        """Add a steering item; a hiding names one of the turns above.
+        """Add a steering item; it may name one of the turns above.
 
         Args:
             item: the item, with its owner and execution.
         """
-        if isinstance(item, Hiding):
+        if isinstance(item, TurnSteering):
             item = item.among(self.conversation.window(item.owner, item.execution).above)
         self.conversation.add(item)
 

@@ -299,8 +299,8 @@ def refuse_fork(start: ThreadStart, here: Window, own: Window) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Hiding(Steering):
-    """Hiding of a turn in the slot of a cell, or its end (rule 19).
+class TurnSteering(Steering):
+    """Effect of a cell on the requests below it by one turn, which saved files name.
 
     It names the turn itself: when the turn's cell asks again, it does not apply to the new turn.
 
@@ -309,18 +309,14 @@ class Hiding(Steering):
             the turn is not there.
         digest: digest of the turn in records.
         turn: the turn's number in its conversation; 0 if the turn is unknown.
-        show: whether requests carry the turn again.
     """
 
     number: int = json_field(exact_count, default=0, required=True)
     digest: str = json_field(exact_digest, default="", required=True)
     turn: int = 0
-    show: bool = sparse_field(switch, default=False)
-
-    kind = "hiding"
 
     def numbered(self, place: Position) -> Self:
-        """Return the same hiding with the number of its turn in a place.
+        """Return the same item with the number of its turn in a place.
 
         Args:
             place: the place just above the item.
@@ -328,14 +324,27 @@ class Hiding(Steering):
         return replace(self, number=place.number_of(self.turn))
 
     def among(self, line: Sequence[Turn]) -> Self:
-        """Return the hiding with the number of the turn of its digest, at its number if possible.
+        """Return the item with the number of the turn of its digest, at its number if possible.
 
         Args:
-            line: the turns of the thread above the hiding.
+            line: the turns of the thread above the item.
         """
         turns = (*line[self.number - 1 : self.number], *line) if self.number else ()
         named = (turn.number for turn in turns if turn.recorded_digest == self.digest)
         return replace(self, turn=next(named, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Hiding(TurnSteering):
+    """Hiding of a turn in the slot of a cell, or its end (rule 19).
+
+    Args:
+        show: whether requests carry the turn again.
+    """
+
+    show: bool = sparse_field(switch, default=False)
+
+    kind = "hiding"
 
     def steer(self, place: Position) -> None:
         """Hide the turn, or show it again.
