@@ -43,10 +43,7 @@ def settings(*words: str) -> Settings:
             ["ask", "--system", "Be brief.", "Hi"],
             "The question itself can begin with instructions.",
         ),
-        (
-            ["ask", "Hi", "--system=Be brief."],
-            "--system is not an option. Nothing was sent. The question itself can begin with",
-        ),
+        (["ask", "Hi", "--system=Be brief."], "--system is not an option. Nothing was sent. The"),
         (
             ["ask", "--top_p=1", "Hi"],
             'c.ChatMagics.extra_body = {"top_p": VALUE} in ipython_config',
