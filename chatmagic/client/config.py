@@ -152,14 +152,14 @@ def resolve_for_client(
         ConnectError: no address is set, or the emulator cannot be started here.
         InputError: an argument cannot be used.
     """
-    if not (base_url or "").strip() and not _value(URL_VARIABLE):
+    addresses = [(base_url, "argument"), environment_setting(URL_VARIABLE)]
+    if not first_set(addresses)[0]:
         raise NotConnectedError(
             "No address is set for this client. Give base_url, or set CHATMAGIC_BASE_URL.",
             hint=None if kernel is None else "chatmagic.ask(…) uses the kernel's connection.",
         )
-    place = first_address([(base_url, "argument"), environment_setting(URL_VARIABLE)])
     ways = (auth, "auth"), environment_setting(AUTH_VARIABLE)
-    place = replace(place, words_here=words_for_python)
+    place = replace(first_address(addresses), words_here=words_for_python)
     return with_local_emulator(resolve_endpoint(place, ways, key=key))
 
 
