@@ -143,8 +143,7 @@ class KernelSettings(Configurable):
         try:
             super()._load_config(cfg, *more, **named)
         except TraitError as error:
-            words = redacted(str(error), self.known_keys())
-            raise TraitError(one_line(words, _SHOWN)) from None
+            raise TraitError(one_line(redacted(str(error), self.known_keys()), _SHOWN)) from None
 
 
 # %config and the configuration files can set all traits.

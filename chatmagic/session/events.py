@@ -84,8 +84,7 @@ class Ask(RequestFacts):
         """
         prompt: object = self.prompt
         if not isinstance(prompt, str):
-            kind = type(prompt).__name__
-            raise InputError(f"The prompt is text, not {kind}. Nothing was sent.")
+            raise InputError(f"The prompt is text, not {type(prompt).__name__}. Nothing was sent.")
         if not prompt.strip():
             raise InputError(EMPTY)
 

@@ -7,6 +7,7 @@ the conversation.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from copy import copy
@@ -83,7 +84,7 @@ from chatmagic.session.events import (
 )
 from chatmagic.session.ledger import Ledger, Reservation
 from chatmagic.session.secret_check import SecretCheck
-from chatmagic.session.worker import AskLock, Worker, whole
+from chatmagic.session.worker import NAP, AskLock, Worker, whole
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
@@ -116,12 +117,17 @@ def _in_worker(ask: Callable[_Given, _Result]) -> Callable[_Given, Coroutine[Any
 
     @wraps(ask)
     async def call(*args: _Given.args, **options: _Given.kwargs) -> _Result:
-        given = options.get("halt")
-        options["halt"] = halt = given if isinstance(given, Halt) else Halt()
+        options["halt"] = halt = cast("Halt", options.get("halt") or Halt())
+        work = partial(contextvars.copy_context().run, partial(ask, *args, **options))
+        reply = asyncio.get_running_loop().run_in_executor(None, work)
         try:
-            return await asyncio.to_thread(ask, *args, **options)
+            # ipykernel cancels in a handler of a signal, which wakes no loop that waits.
+            while not reply.done():
+                await asyncio.wait([reply], timeout=NAP)
+            return reply.result()
         except asyncio.CancelledError:
             halt.stop()
+            reply.cancel()
             raise
 
     return call
@@ -708,8 +714,7 @@ class AskRun:
             if setup is None or setup.mode != "replay":
                 raise
             log_swallowed(error)
-        conversation = copy(session.conversation)
-        self._compose(conversation)
+        self._compose(copy(session.conversation))
         given, ask, window = session.clients.given, self.ask, self.window
         session.secret_check.refuse(ask, window, self.request, endpoint or CASSETTE, is_sent=False)
         # An answer from a cassette needs no budget and no key, and may be there for this request.
@@ -977,8 +982,7 @@ class AskRun:
         if isinstance(self.problem, ChatError | ChatInterrupted):
             self.problem.reply = kept.reply
             if ask.history and reply.text and reply.state != "complete":
-                hints = [self.problem.hint, GOES_ON]
-                self.problem.hint = " ".join(filter(None, hints))
+                self.problem.hint = " ".join(filter(None, [self.problem.hint, GOES_ON]))
         whole = None if ask.part is None else kept.reply
         if ask.history:
             session.conversation.add(kept, order=self.order)
@@ -999,8 +1003,7 @@ class AskRun:
     def _record_of(self, turn: Turn) -> Record:
         """Return the record of the turn that the ask makes."""
         record = turn.to_record(self.digest, self.window.shown)
-        again = self.ask.again
-        earlier = self.session.conversation.replies.get(again or 0, ())
+        earlier = self.session.conversation.replies.get(self.ask.again or 0, ())
         digests = dict.fromkeys(other.recorded_digest for other in earlier)
         record = replace(record, in_place_of=tuple(digests), without_markdown=self.without_markdown)
         if (part := self.ask.part) is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -280,6 +282,26 @@ def test_an_awaited_ask_lets_other_tasks_go_on(session: Session, emulator: Emula
     emulator.settings = FIXED
     assert asyncio.run(session.aask("echo:next", max_tokens=3)).text == "next"
     assert emulator.requests[-1].body["max_tokens"] == 3
+
+
+def test_an_awaited_ask_is_stopped_from_a_signal(session: Session, emulator: Emulator) -> None:
+    """As an interrupt of a notebook does, which does not wake the loop."""
+    emulator.settings = replace(FIXED, fault="hold", fault_after=1)
+
+    async def stopped() -> None:
+        def hear(_: str) -> None:
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+        task = asyncio.create_task(session.aask("echo:one two", on_fragment=hear))
+        handler = signal.signal(signal.SIGUSR1, lambda *_: task.cancel())
+        try:
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        finally:
+            signal.signal(signal.SIGUSR1, handler)
+
+    asyncio.run(stopped())
+    assert [turn.state for turn in session.conversation] == ["interrupted"]
 
 
 def test_thoughts_are_told_and_kept_and_carried_by_no_request() -> None:
