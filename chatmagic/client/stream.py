@@ -411,8 +411,7 @@ class ReplyStream(Asking):
             if decoder.done:
                 break
             # After a finish reason the wait is short, and comments do not prolong it.
-            has_finished = self._builder.finish_reason is not None
-            piece = self._read_until(until) if has_finished else read()
+            piece = read() if self._builder.finish_reason is None else self._read_until(until)
         else:
             for event in decoder.end():
                 if fragment := self._event(event):

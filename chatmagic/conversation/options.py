@@ -345,7 +345,9 @@ def parse_line(
             name = value.strip("${}") if value and re.fullmatch(_VARIABLE, value) else ""
             if name and names is None:
                 continue  # the recorded field stays
-            word = str(names[name]) if names and name in names else value
+            if name and name not in (names or _NOTHING):
+                raise InputError(f"{flag} names the variable {name}, and there is none. {_UNSENT}")
+            word = str((names or _NOTHING)[name]) if name else value
             fields[option.dest] = _value(option, flag, word)
         elif flag != "--":
             raise _unknown(flag, settings)

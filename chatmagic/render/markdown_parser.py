@@ -204,8 +204,7 @@ def code_and_prose(text: str) -> list[str | CodeBlock]:
         cut.append(_prose(lines[at:first]))
         at = after
         if token.content.strip():
-            language = (token.info.split() or [""])[0]
-            cut.append(CodeBlock(token.content.removesuffix("\n"), language))
+            cut.append(CodeBlock(token.content.removesuffix("\n"), (token.info.split() or [""])[0]))
     return [part for part in (*cut, _prose(lines[at:])) if part]
 
 

@@ -401,5 +401,8 @@ def test_a_value_may_stand_in_a_variable() -> None:
     assert options.variable_fields("-t $t --max-tokens=5 -n {n} {x} $y") == {
         "temperature", "max_tokens",
     }  # fmt: skip
-    with pytest.raises(InputError, match=r"not '\$u'"):
-        parse_line("-t $u x", names=names)
+    for known in (names, {}):
+        with pytest.raises(
+            InputError, match=r"^-m names the variable u, and there is none\. Nothing"
+        ):
+            parse_line("-m $u x", names=known)
