@@ -130,6 +130,7 @@ def test_a_record_lists_those_behind_the_unknown() -> None:
     assert UNKNOWN.listed(()) == {"carried": DIGESTS[2:3], "earlier": earlier}
 
 
+@pytest.mark.unmeasured
 def test_a_long_life_takes_little_memory_and_ends() -> None:
     """A turn holds one value, however many it carried; no depth is too deep to free or compare."""
     tracemalloc.start()

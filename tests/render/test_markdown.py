@@ -179,6 +179,7 @@ ACTING_TEX = r"""\href \url \unicode \char202E \class \cssId \style \require \de
 \toggle{x}{y}\endtoggle \label \\\href""".split()  # noqa: SIM905 - as above
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_reply_cannot_act(text: str, live: bool) -> None:
@@ -186,6 +187,7 @@ def test_a_hostile_reply_cannot_act(text: str, live: bool) -> None:
     page(text, live=live)
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("text", SHORT)
 def test_hostile_markdown_stays_harmless_inside_other_markdown(text: str) -> None:
     """A payload in a list, a quote, a table cell, a heading, a link or half a fence is the same."""
@@ -454,6 +456,7 @@ def test_half_a_reply_is_shown_as_far_as_it_goes(text: str, part: str) -> None:
     assert part in to_html(text, live=True)
 
 
+@pytest.mark.unmeasured
 def test_every_prefix_of_a_reply_is_safe() -> None:
     """A reply that streams is never less safe on the way: each block of it, as it comes."""
     for text in SHORT:

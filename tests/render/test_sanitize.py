@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import nh3
+import pytest
 from test_markdown import HOSTILE, ROOT
 
 from chatmagic.render.markdown import to_html
@@ -37,6 +38,7 @@ def test_only_absolute_addresses_are_let_through() -> None:
     assert re.findall(r'href="([^"]*)"', reply_box(links)) == ["https://good.example"]
 
 
+@pytest.mark.unmeasured
 def test_the_html_is_what_nh3_would_make_of_it_again() -> None:
     """Reading the page again changes nothing: there is no second meaning in it."""
     for text in HOSTILE:
