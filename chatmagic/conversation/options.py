@@ -2,9 +2,10 @@
 
 The parser, the help, Tab and the manual use one table. Options stand before the first other word.
 From that word on the line is the prompt, byte for byte, and ``--`` ends the options. There are no
-quotes and no escapes: a word is the text between white space. An option's value is the next word
-(``-t 0.5``), or follows ``=`` (``--last=2``) or a short flag (``-t0.5``). :mod:`argparse` reads
-such options, but does not keep a prompt unchanged.
+quotes and no escapes: a word is the text between white space. Only a model's name loses the quotes
+around it, which no such name has. An option's value is the next word (``-t 0.5``), or follows ``=``
+(``--last=2``) or a short flag (``-t0.5``). :mod:`argparse` reads such options, but does not keep a
+prompt unchanged.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ _CELLS: Final = Kind(
     ("new", "all", "0", "1", "2", "3"),
 )
 _FORMAT: Final = Kind(word_of(Format), f"one of {', '.join(get_args(Format))}", get_args(Format))
-_MODEL: Final = Kind(model_name, "the name of a model")
+_MODEL: Final = Kind(lambda word: model_name(word.strip("\"'")), "the name of a model")
 _THREAD: Final = Kind(thread_name, A_NAME)
 _LABEL: Final = Kind(str, "the label or tag of a cell")
 _SCHEMA: Final = Kind(_names, "the name of a variable")

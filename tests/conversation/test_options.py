@@ -394,6 +394,7 @@ def test_a_command_within_a_prompt_is_told(prompt: str, named: str | None) -> No
 def test_a_value_may_stand_in_a_variable() -> None:
     """As in other magics; where no variables are known, the question was asked with some value."""
     names = {"t": 0.5, "n": 3}
+    assert parse_line("-m 'a-b' x").model == parse_line('--model="a-b" x').model == "a-b"
     typed = parse_line("-t $t --last={n} -o x $t {t}", names=names)
     assert (typed.temperature, typed.last, typed.prompt) == (0.5, 3, "$t {t}")
     assert parse_line("-t $t x", recorded={"temperature": 0.7}).temperature == 0.7

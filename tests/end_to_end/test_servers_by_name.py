@@ -92,7 +92,7 @@ def test_ollama_by_name(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert isinstance(error, RequestRejectedError)
         assert error.hint is not None
         assert "No model was named" in error.hint
-        said = bare.do("%chat_connect ollama --model llama3.2").texts[0]
+        said = bare.do("%chat_connect ollama --model 'llama3.2'").texts[0]
         assert "Model: llama3.2." in said
         assert "one is required" not in said
         ran = bare.machine("%chat hello")

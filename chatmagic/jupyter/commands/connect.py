@@ -62,7 +62,7 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
         raise CONNECT.refusal()
     place = config.first_address([(word, "%chat_connect")])
     if model is not None:
-        request_fields(kernel.settings.extra_body, model)
+        request_fields(kernel.settings.extra_body, model := model.strip("\"'"))
     address = place.base_url if place.server is None else place.server.name
     kernel.choose(address, "%chat_connect", model)
     kernel.session.disconnect()
