@@ -174,23 +174,13 @@ def with_local_emulator(endpoint: Endpoint) -> Endpoint:
     """
     if endpoint.base_url != EMULATOR:
         return endpoint
-    base_url, key = local_emulator()
-    return replace(endpoint, base_url=base_url, key=key)
-
-
-def local_emulator() -> tuple[str, Secret]:
-    """Start the kernel's emulator, and return its address and a key.
-
-    Raises:
-        ConnectError: there is no kernel to start it.
-    """
     if kernel is None:
         raise ConnectError(
             "The extension starts the emulator, and no kernel here has loaded it.",
             hint="Run `chatmagic emulator` in a shell, and give its address.",
         )
-    started: tuple[str, Secret] = kernel.start_emulator()
-    return started
+    base_url, key = kernel.start_emulator()
+    return replace(endpoint, base_url=base_url, key=key)
 
 
 def replaying() -> str | None:

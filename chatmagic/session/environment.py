@@ -132,14 +132,6 @@ class Environment:
         """
         warnings.warn(self.words_here(line), stacklevel=2)
 
-    def start_emulator(self) -> tuple[str, Secret]:
-        """Start the emulator of this place, if it is not running; return its address and a key.
-
-        Raises:
-            ConnectError: there is no kernel.
-        """
-        return config.local_emulator()
-
 
 class ConfiguredEnvironment(Environment):
     """Environment with settings, which are read at each use: a kernel's, or a shell's.
@@ -400,8 +392,8 @@ def setup_for(
         return environment.service()
     endpoint = CASSETTE
     if source == "emulator":
-        base_url, key = environment.start_emulator()
-        endpoint = Endpoint(base_url, "bearer", key, "--else emulator", url.EMULATOR)
+        practice = config.first_address([(url.EMULATOR, "--else emulator")])
+        endpoint = config.with_local_emulator(practice)
     return ServiceSetup(endpoint, cassette.timeout, cassette.extra_body)
 
 

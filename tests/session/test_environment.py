@@ -10,6 +10,7 @@ from logged import Emulator
 from shells import KEY
 
 from chatmagic.cassette.cassette import CASSETTE, CassetteConfig
+from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.errors import ConnectError, NotRecordedError
@@ -24,11 +25,12 @@ def test_plain_python_has_its_variables_and_no_cell(
     emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """No cell is known, no page tells an order, and no emulator can be started."""
+    practice = CassetteConfig(tmp_path / "a.json", "replay", "emulator")
     plain = Environment()
     assert plain.service().endpoint.base_url == emulator.url
     assert (plain.cell(), plain.layout("a"), plain.cassette()) == ((None, None), None, None)
     with pytest.raises(ConnectError, match="no kernel here has loaded it"):
-        plain.start_emulator()
+        setup_for("emulator", plain, practice)
     monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tmp_path / "a.json"))
     monkeypatch.setenv("CHATMAGIC_MODE", "replay")
     setup = plain.cassette()
@@ -61,11 +63,14 @@ def test_the_process_has_one_environment_for_its_session_and_its_clients(
     assert emulator.requests == []
 
 
-def test_each_source_of_answers_has_a_setup_of_its_own(tmp_path: Path) -> None:
+def test_each_source_of_answers_has_a_setup_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A recording goes nowhere, the emulator gets a key of its own, with the cassette's fields."""
     practice = ("http://127.0.0.1:9", Secret("practice-1"))
     service = ServiceSetup(Endpoint("https://a.example", "bearer", Secret(KEY), "a test"))
     given = GivenEnvironment(emulator=practice, service=lambda: service)
+    monkeypatch.setattr(config, "kernel", given)
     cassette = CassetteConfig(
         tmp_path / "a.json", "replay", timeout=5, extra_body={"model": "small"}
     )
