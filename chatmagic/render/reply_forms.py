@@ -84,7 +84,7 @@ _BEGINNING: Final = 1_000
 # As CommonMark has them, except inside words (2**3**4), of signs (*.py) and of underscores.
 _MARKED: Final = (
     r"(?P<block>`{3,}.*?(?:`{3,}|$))|(?<!`)(`+)(?!`)(?P<code>.+?)(?<!`)\2(?!`)"
-    r"|(?<![\w*\\])(\*{1,3})(?=[\w`\"'(])(?P<words>(?:`[^`]*`|[^`])+?)(?<![\s*])\4(?![\w*])"
+    r"|(?<![\w*\\])(\*{1,3})(?=[\w`\"'(])(?P<words>(?:`[^`]*`|[^`])+?)(?<![\s*\\])\4(?![\w*]|\.\w)"
 )
 
 

@@ -51,6 +51,9 @@ CELLS: Final = {
     "turn": "%chat_history 2",
     "chat": "%chat",
     "gauge": "%chat_credits",
+    "usage": "%chat_credits --usage",
+    "check": "%chat_connect --check",
+    "dry": "%%chat --dry\nWhat *then*?",
     "panel": "%chat_panel",
     "error": "%%chat\nOnce more?",
 }
@@ -83,6 +86,13 @@ WIDER: Final = f"""() => [...document.querySelectorAll({OURS!r})].filter(node =>
   return left < 0 || right > innerWidth || node.scrollWidth > node.clientWidth + 1;
 }}).map(node => node.className)"""
 """Those of our elements that are wider than their place."""
+BROKEN: Final = """() => [...document.querySelectorAll('.chatmagic table:not(:has(thead)) th')]
+  .filter(node => {
+    const range = new Range();
+    range.selectNodeContents(node);
+    return range.getClientRects().length > 1;
+  }).map(node => node.textContent)"""
+"""Names of facts that take more than one line."""
 
 
 def test_each_view_fits_and_can_be_read(notebook7: Callable[..., Book], service: Emulator) -> None:
@@ -126,7 +136,7 @@ def test_each_view_fits_and_can_be_read(notebook7: Callable[..., Book], service:
             assert page.evaluate(PALE) == []
             if width == 400:
                 page.evaluate(MEDIA, [TOUCH, "all"])
-                assert page.evaluate(WIDER) == []
+                assert page.evaluate(WIDER) == page.evaluate(BROKEN) == []
                 assert page.evaluate(SMALL) == []
             for place, name in enumerate(CELLS):
                 book.js("await notebook.scrollToItem(given)", place)

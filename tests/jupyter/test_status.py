@@ -55,6 +55,7 @@ def test_the_settings_in_force_are_told_in_words(
     assert rows["Settings"] == words
     shown = shell.do("%chat")
     assert f"Settings: {words}" in shown.texts[0]
+    assert 'white-space: nowrap;">Settings</th>' in shown.html
     assert f">{words}</td>" in shown.html
     assert kernel.defaults()["temperature"] == 0.5
     assert kernel.defaults()["history"] is False

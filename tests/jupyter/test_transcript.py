@@ -315,3 +315,19 @@ def test_a_change_of_instructions_is_said() -> None:
     set_aside(made, ["a", "i"])
     back = transcript.undone(made.undo())
     assert back == "Took back the setting aside (1 turn and instructions)."
+
+
+def test_a_list_shows_a_prompt_as_rendered_text(shell: Shell) -> None:
+    """Without the marks of emphasis and of code, wherever it stands beside others."""
+    asked, shown = "echo:**bold** `code` __init__", "echo:bold code __init__"
+    shell.do(f"%%chat_instructions\n{asked}")
+    shell.do(f"%%chat\n{asked}")
+    assert f"\n{asked}\n" in shell.do("%chat_history 1").texts[0]
+    for command in ("", "_history", "_thread", "_retry 1", "_retry --list 1", "_undo"):
+        ran = shell.do(f"%chat{command}")
+        said = "".join([ran.printed, *ran.texts])
+        assert shown in said, command
+        assert asked not in said.replace(f"\n\n{asked}", ""), command  # an echo
+    assert "1. bold code init echo:bold code init\n" in shell.do("%chat_retry --list 1").texts[0]
+    assert f"Asked again: “{shown}”" in shell.machine("%chat_retry 1").html
+    assert f": {shown}" in saved(current_session().conversation)[1]

@@ -130,12 +130,7 @@ def test_the_others_are_known_by_their_status(
 @pytest.mark.parametrize(
     ("status", "words", "begin", "hint"),
     [
-        (
-            429,
-            "slow down",
-            "The service says that the limit is reached",
-            "Wait before you ask",
-        ),
+        (429, "slow", "The service says that the limit is reached", "Wait before you ask"),
         (429, "check your plan and billing", "The service requires more credits", "Add credits"),
         (402, "pay", "The service requires more credits", "Add credits"),
         (404, "Not Found", "There is no chat service at this address", "Is its path right?"),

@@ -189,7 +189,7 @@ def test_the_plot_has_a_bar_for_each_request() -> None:
     html = gauge.plot(
         [(4, figures(10, 9)), (0, figures(10, 1)), (None, None), (2, None)], "credits"
     )
-    bars = re.findall(r"border-bottom: ([\d.]+)em solid (.*?);", html)
+    bars = re.findall(r"flex: 1; border-bottom: ([\d.]+)em solid (.*?);", html)
     assert [height for height, _ in bars] == ["4.10", "0.10", "0.10", "2.10"]
     shades = [re.findall("success|warn|transparent|^var", colour) for _, colour in bars]
     assert shades == [["success"], ["warn"], ["transparent"], ["var"]]

@@ -127,18 +127,9 @@ class Tags(HTMLParser):
 
 
 AS_TYPED: Final = (
-    "__init__",
-    "a * b * c",
-    "2**3**4",
-    "$x_1$ and $a*b*c$",
-    "f(*args, **kwargs)",
-    "*.py and *.txt",
-    '"*.py", "*.txt"',
-    "count(*), *",
-    "int *p,*q;",
-    "\\*no\\*",
-    "a `b",
-    "**",
+    "__init__, a * b * c, 2**3**4, $x_1$, $a*b*c$",
+    'f(*args, **kwargs) *.py and *.txt, "*.py", "*.txt"',
+    "count(*), * int *p,*q; \\*no\\* a `b ** c",
     "```python x = a *b* c ```",
     "```python x = a *b* c",
 )

@@ -268,7 +268,9 @@ def test_a_page_of_another_version(shell: Shell, protocol: int, words: str) -> N
     assert re.search(f'<th scope="row"[^>]*>Front end</th><td [^>]*>{mark}a page ', ran.html)
     assert line(said, "front end").startswith(f"{words} front end: ")
     assert "the page has chatmagic 7.8" in line(said, "front end")
-    assert (f"pip install chatmagic=={__version__}" in said) == (words == "[!!]")
+    for shown in (said, ran.html):
+        assert (f"pip install chatmagic=={__version__}" in shown) == (words == "[!!]")
+    assert "thing wrong. No" in ran.html.partition(">All of it</th>")[2] or words == "[ok]"
 
 
 def test_an_interrupt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
