@@ -176,8 +176,7 @@ def _connect_error(causes: Sequence[BaseException], at: str, name: str) -> Conne
     is_bundle = getattr(causes[-1], "library", None) in ("X509", "PEM", "ASN1")
     if bundle is not None and (is_bundle or type(causes[0]) is OSError):
         hint = f"{bundle[0]} names {one_line(bundle[1], _SHOWN)}: is that a file of authorities?"
-    message = f"{event.format(at=at, why=why, name=name)}. Nothing was sent."
-    return ConnectError(message, hint=hint)
+    return ConnectError(f"{event.format(at=at, why=why, name=name)}. Nothing was sent.", hint=hint)
 
 
 def _answer_error(causes: Sequence[BaseException], which: Which, url: str) -> ChatError:

@@ -28,7 +28,6 @@ Shown = tuple[str, str]
 """A part of an output as safe HTML and as text."""
 Row = Sequence[str | Shown]
 """The cells of a table's row: untrusted text, or safe HTML with its text."""
-EXCERPT = 60
 MOST_LISTED: Final = 100
 """Largest number of listed turns, the newest, by default."""
 _TURNS: Final = ("Turn", "You", "Reply", "Notes")
@@ -131,7 +130,7 @@ def matches(
         if pattern.search(turn.as_typed) or pattern.search(turn.reply.text)
     ]
     rows = _rows(conversation, notebooks, matching[-MOST_LISTED:])
-    shown = one_line(words, EXCERPT)
+    shown = one_line(words)
     hold = "holds" if len(matching) == 1 else "hold"
     count = f"{len(matching):,} of {counted(len(conversation), 'turn')} {hold} “{shown}”."
     more = f" %chat_history {rows[0][0]} shows one in full." if rows else ""
@@ -152,7 +151,7 @@ def _rows(
     for number in numbers:
         turn = turns[number - 1]
         asked = reply_forms.excerpt(turn.as_typed)
-        answer = reply_forms.excerpt(turn.reply.text, turn.format, EXCERPT)
+        answer = reply_forms.excerpt(turn.reply.text, turn.format)
         rows.append((str(number), asked, answer, notes(turn)))
     return rows
 

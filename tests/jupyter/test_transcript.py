@@ -46,7 +46,7 @@ def test_a_line_a_turn() -> None:
     lines = text.splitlines()
     assert lines[:2] == ["1. first of two lines", "   reply to first of two lines"]
     assert lines[2].endswith("…")
-    assert len(lines[2]) <= transcript.EXCERPT + 3
+    assert len(lines[2]) <= 60 + 3
     assert lines[-1].startswith("2 turns, in the order of the first run.")
     told = transcript.listing(made, transcript.AS_ON_PAGE)[1].splitlines()
     assert told[-1].startswith("2 turns, in the order of the cells in the page.")
