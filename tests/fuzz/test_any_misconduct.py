@@ -101,9 +101,9 @@ def source(made: dict[str, Any], change: Callable[[str], str]) -> None:
     made["source"] = change("".join(made["source"])).splitlines(keepends=True)
 
 
-def pasted(name: str = "stdout") -> dict[str, Any]:
+def pasted() -> dict[str, Any]:
     """Give an output that a person has written."""
-    return {"output_type": "stream", "name": name, "text": ["a much better reply"]}
+    return {"output_type": "stream", "name": "stdout", "text": ["a much better reply"]}
 
 
 def edit(change: Callable[[dict[str, Any]], object]) -> Edit:
@@ -213,9 +213,7 @@ def chatmagic_of(made: dict[str, Any]) -> dict[str, Any]:
 MISCONDUCT: dict[str, Edit] = {
     "its output is deleted": edit(lambda made: made.update(outputs=[], execution_count=None)),
     "text in its place": edit(lambda made: made.update(outputs=[pasted()])),
-    "text above it": edit(lambda made: made["outputs"].insert(0, pasted())),
     "text below it": edit(lambda made: made["outputs"].append(pasted())),
-    "a warning below it": edit(lambda made: made["outputs"].append(pasted("stderr"))),
     "an error in its place": edit(
         lambda made: made.update(outputs=[{"output_type": "error", "ename": "E", "traceback": []}])
     ),
@@ -271,8 +269,8 @@ MISCONDUCT: dict[str, Edit] = {
 
 @pytest.mark.parametrize("kind", MISCONDUCT)
 def test_whoever_edits_a_notebook_is_named_by_cell(tmp_path: Path, kind: str) -> None:
-    """In a line of its own, in each of 14 notebooks: 518 edits in all."""
-    for seed in range(14):
+    """In a line of its own, in each of 6 notebooks."""
+    for seed in range(6):
         chance = random.Random(f"{kind} {seed}")  # noqa: S311 - the same each time
         cells = notebook(seed)
         place = chance.randrange(FIRST, FIRST + TURNS)
@@ -284,7 +282,7 @@ def test_whoever_edits_a_notebook_is_named_by_cell(tmp_path: Path, kind: str) ->
         assert any(line.startswith(f"cell {number}: ") for line in lines for number in numbers), (
             seed, place, numbers, lines,
         )  # fmt: skip
-        assert told.problems or kind in {"a warning below it", "an error in its place"}
+        assert told.problems or kind == "an error in its place"
 
 
 def doubles(value: Any) -> Any:
@@ -331,21 +329,15 @@ HARMLESS: dict[str, Callable[[Cells], Cells]] = {
     "fields in another order": lambda cells: json.loads(json.dumps(cells, sort_keys=True)),
     "texts between": lambda cells: [each for made in cells for each in (text_cell("%chat"), made)],
     "code between": lambda cells: [each for made in cells for each in (cell("x = 1"), made)],
-    "folded cells": each_cell(lambda made, _: made["metadata"].update(jupyter={"a": True})),
-    "tracked cells": each_cell(
-        lambda made, _: made["metadata"].update(execution={"iopub.status.busy": "2026-01-01"})
-    ),
-    "with a folded source": each_cell(lambda made, _: made["metadata"].update(collapsed=True)),
-    "escaped": lambda cells: json.loads(json.dumps(cells, ensure_ascii=True)),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", HARMLESS)
 def test_a_notebook_that_is_saved_again_is_in_order(tmp_path: Path, kind: str) -> None:
-    """Whoever saves it, in each of 30 notebooks: 510 re-saves in all."""
-    for seed in range(30):
+    """Whoever saves it, by each of 6 minor versions of the format."""
+    for seed in range(6):
         cells = HARMLESS[kind](notebook(seed))
-        told = found(tmp_path / "n.ipynb", cells, nbformat_minor=seed % 6)
+        told = found(tmp_path / "n.ipynb", cells, nbformat_minor=seed)
         assert told.problems == []
         assert told.remarks == []
         assert [(row.agrees, row.in_order) for row in told.turns] == [(True, True)] * TURNS
