@@ -116,8 +116,8 @@ def first_address(addresses: Iterable[Setting]) -> Endpoint:
     word, url_from = first_set(addresses)
     if not word:
         raise NotConnectedError(
-            "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or run "
-            "%chat_connect URL and %chat_login.",
+            "Not connected yet. Run %chat_connect URL and %chat_login, or set CHATMAGIC_BASE_URL "
+            "and CHATMAGIC_API_KEY.",
             hint="To try without an account: %chat_connect emulator.",
         )
     if word.lower() == EMULATOR:

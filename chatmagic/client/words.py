@@ -38,7 +38,7 @@ IN_PYTHON: Final = (
 IN_SHELL: Final = (
     *_BY_ENVIRONMENT,
     (GOES_ON, 'chatmagic ask --continue "Go on." asks for the rest.'),
-    ("or run %chat_connect URL and %chat_login", "or give --connect URL"),
+    ("Run %chat_connect URL and %chat_login", "Give --connect URL"),
     ("%chat_connect ", "--connect "),
     (r"%%chat_instructions gives [\w ]+", "The question itself can begin with instructions"),
     ("%chat_history shows it", "--continue goes on with it"),

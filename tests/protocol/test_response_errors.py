@@ -94,59 +94,42 @@ def test_a_burst_is_not_the_end_of_the_credits(reset: str, seconds: int, hint: s
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "kind"),
+    ("status", "body", "kind", "cause"),
     [
-        (400, {"error": "bad"}, RequestRejectedError),
-        (401, b"", AuthenticationError),
-        (402, {"error": "pay"}, RateLimitError),
-        (403, {"error": "invalid api key"}, AuthenticationError),
-        (403, {"error": "flagged"}, RequestRejectedError),
-        (404, b"Not Found", NotUnderstoodError),
-        (405, b"", RequestRejectedError),
-        (407, b"", ServiceError),
-        (408, b"", ServiceError),
-        (413, b"", TooLongError),
-        (422, {"detail": [{"msg": "field required"}]}, RequestRejectedError),
-        (429, {"error": "slow down"}, RateLimitError),
-        (500, b"", ServiceError),
-        (503, {"error": "busy"}, ServiceError),
-        (599, b"\xff\xfe\0", ServiceError),
-        (204, b"", NotUnderstoodError),
-        (304, b"", NotUnderstoodError),
-        (200, b"<html><title>Sign in</title>", NotUnderstoodError),
+        (400, {"error": "bad"}, RequestRejectedError, "The service refused: "),
+        (401, b"", AuthenticationError, "The service did not accept the key ("),
+        (402, {"error": "pay"}, RateLimitError, "The service requires more credits: "),
+        (403, {"error": "invalid api key"}, AuthenticationError, "The service did not accept the"),
+        (403, {"error": "flagged"}, RequestRejectedError, "The service refused: "),
+        (403, b"", RequestRejectedError, "The service, or a firewall in front of it, refused the"),
+        (404, b"Not Found", NotUnderstoodError, "There is no chat service at this address: "),
+        (404, {"error": "no model x"}, NotUnderstoodError, "The service does not know the model: "),
+        (405, b"", RequestRejectedError, "This address takes no questions ("),
+        (407, b"", ServiceError, "The proxy requires a name and a password ("),
+        (408, b"", ServiceError, "The service, or a proxy in front of it, failed ("),
+        (413, b"", TooLongError, "The conversation is too long for the service ("),
+        (422, {"detail": [{"msg": "field required"}]}, RequestRejectedError, "The service refused"),
+        (429, {"error": "slow down"}, RateLimitError, "The service says that the limit is reached"),
+        (429, {"error": "see your billing"}, RateLimitError, "The service requires more credits"),
+        (500, b"", ServiceError, "The service, or a proxy in front of it, failed ("),
+        (502, {"error": "no"}, ServiceError, "A proxy got no answer from the service: "),
+        (503, {"error": "busy"}, ServiceError, "The service is overloaded, or not ready: "),
+        (599, b"\xff\xfe\0", ServiceError, "The service, or a proxy in front of it, failed"),
+        (204, b"", NotUnderstoodError, "The answer has no content ("),
+        (304, b"", NotUnderstoodError, "The answer has no content ("),
+        (200, b"<title>Sign in</title>", NotUnderstoodError, "The server that answered is not the"),
     ],
 )
 def test_the_others_are_known_by_their_status(
-    status: int, body: object, kind: type[ChatError]
+    status: int, body: object, kind: type[ChatError], cause: str
 ) -> None:
-    """Each says what the caller can do, in one line with the status."""
+    """Each says in one line the likely cause, the service's own words, and then the status."""
     error = told(status, body)
     assert type(error) is kind
     assert error.status == status
-    assert f"(HTTP {status})" in str(error)
+    assert error.message.startswith(cause)
+    assert error.message.endswith(f"(HTTP {status}).")
     assert "\n" not in str(error)
-
-
-@pytest.mark.parametrize(
-    ("status", "words", "begin", "hint"),
-    [
-        (429, "slow", "The service says that the limit is reached", "Wait before you ask"),
-        (429, "check your plan and billing", "The service requires more credits", "Add credits"),
-        (402, "pay", "The service requires more credits", "Add credits"),
-        (404, "Not Found", "There is no chat service at this address", "Is its path right?"),
-        (404, "The model `x` is not there", "The service does not know the model", "Is its path"),
-        (403, "no country", "The service refused", "Check the key's rights in the account"),
-        (405, "no", "This address takes no questions", "Is the base address right?"),
-        (407, "no", "The proxy requires a name and a password", "Check HTTPS_PROXY"),
-        (502, "no", "A proxy got no answer from the service", "Nothing was sent again."),
-        (503, "Loading", "The service is overloaded, or not ready", "Nothing was sent again."),
-    ],
-)
-def test_the_likely_cause_comes_first(status: int, words: str, begin: str, hint: str) -> None:
-    """Before the service's own words, its error's name, and the status."""
-    error = told(status, {"error": "name", "message": words})
-    assert error.message == f'{begin}: "{words} (name)" (HTTP {status}).'
-    assert str(error.hint).startswith(hint)
 
 
 def test_no_refusal_is_without_a_next_step() -> None:

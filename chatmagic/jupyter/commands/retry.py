@@ -79,7 +79,7 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
         takes = stale_cells.cost(kernel.session, len(asks))
         words = f"{len(asks)} requests{takes and f': {takes}'}.\nAsk? [y/N] "
         if input(words).strip().lower() not in {"y", "yes"}:
-            raise InputError("Nothing was sent.")
+            raise InputError("The question was not asked again. Nothing was sent.")
     reply = None
     for each in asks:
         reply = send(kernel, each, execution)

@@ -34,7 +34,7 @@ def test_unconnected(bare: Shell) -> None:
     assert isinstance(ran.error, ConnectError)
     assert len(ran.traceback) == 2
     state = bare.do("%chat").texts[0]
-    assert "Not connected yet" in state
+    assert "Not connected yet. Run %chat_connect URL and %chat_login, or set CHATMAGIC_" in state
     assert "Credits" not in state
 
 

@@ -104,7 +104,8 @@ def test_settings_are_compared(
         return next(answers)
 
     monkeypatch.setattr("builtins.input", answer)
-    assert "Nothing was sent." in shell.fails("%chat_retry -t 0 -t 1 -m A -m B 1").traceback[0]
+    said = shell.fails("%chat_retry -t 0 -t 1 -m A -m B 1").traceback[0]
+    assert said.endswith("The question was not asked again. Nothing was sent.")
     shell.page("%chat_retry -t 0 -t {hot} -m A --model=B 1", "s")
     quote = "about 4 credits, by the cost of recent requests; others may share the quota."
     assert asked_for == [f"4 requests: {quote}\nAsk? [y/N] "] * 2
