@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from chat import HELD, PANEL, Chat
 from logged import Emulator, Settings
 from rig import Book, cell, wait
 
@@ -16,6 +17,7 @@ MARKS = "notebook.node.querySelectorAll('.chatmagic-mark')"
 CELL_WITH_MARK = "notebook.widgets.map(cell => Boolean(cell.node.querySelector('.chatmagic-mark')))"
 STATUS = "document.getElementById('chatmagic-status')"
 TAGS = "notebook.widgets.map(cell => cell.model.getMetadata('tags') ?? null)"
+SPEAK = ".chatmagic-panel [role=status]"
 PROSE = "text/x-ipythongfm"
 IN_PAGE = "in the order of the cells in the page"
 
@@ -215,18 +217,20 @@ def test_what_is_not_in_the_conversation_wears_a_mark(lab: Open) -> None:
 
 
 def test_the_first_reply_is_said_to_have_started(lab: Open, service: Emulator) -> None:
-    """While it streams, once, by a region that was there before its words.
+    """While it streams, once, by a region that was there before its words, and by no panel.
 
     The page has shown other notebooks, and shows another one of the same kernel.
     """
-    book = lab([LOAD, "%%chat\necho:" + "word " * 60])
-    book.run(0)
+    book = lab([LOAD, "%%chat\necho:" + "word " * 60, PANEL, PANEL])
+    for index in (0, 2, 3):
+        book.run(index)
+    Chat(book, 1)
     kernel = book.js("return panel.sessionContext.session.kernel.id")
     other = lab(["1"])
     other.js("await panel.sessionContext.changeKernel({id: given})", kernel)
     book.activate()
-    service.settings = Settings(fault="hold", fault_after=12)
-    said = book.listen()
+    service.settings = HELD
+    said = book.listen(f"{SPEAK}, #chatmagic-status")
     assert book.js(f"return {STATUS}.textContent") == ""
     book.start(1)
     wait(book.page, "said => said.length", arg=said)
@@ -238,6 +242,39 @@ def test_the_first_reply_is_said_to_have_started(lab: Open, service: Emulator) -
     started, interrupted = said.json_value()
     assert started == "Reply started."
     assert interrupted.startswith("Interrupted after ")
+
+
+def test_cells_that_are_split_and_merged(lab: Open, service: Emulator) -> None:
+    """The part that keeps the cell's identity keeps its turn; undone, all is as before."""
+    book = lab([LOAD, ask("a"), ask("b"), "1"])
+    book.run_all()
+    bridged(book)
+    book.js("notebook.model.sharedModel.clearUndoHistory()")
+    book.select(1)
+    book.js(
+        """notebook.mode = 'edit';
+        notebook.activeCell.editor.setCursorPosition({line: 1, column: 5})"""
+    )
+    book.command("notebook:split-cell-at-cursor")
+    assert turns(book, 4) == ["a", "b"]
+    book.js(
+        """notebook.mode = 'command'; notebook.deselectAll(); notebook.activeCellIndex = 1;
+        notebook.extendContiguousSelectionTo(2)"""
+    )
+    book.command("notebook:merge-cells")
+    book.write(1, ask("merged"))
+    bodies(service)
+    book.run(1)
+    assert bodies(service) == [["echo:merged"]]
+    assert turns(book, 3) == ["merged", "b"]
+    # Two of one source, of which one is new.
+    book.select(2)
+    book.command("notebook:copy-cell")
+    book.command("notebook:paste-cell-below")
+    assert turns(book, 4) == ["merged", "b"]
+    book.run(3)
+    assert bodies(service) == [["echo:merged", "merged", "echo:b", "b", "echo:b"]]
+    assert turns(book, 4) == ["merged", "b", "b"]
 
 
 def test_a_cell_that_is_drawn_anew_has_its_mark_again(lab: Open) -> None:

@@ -75,23 +75,16 @@ ABOVE_NEW = [
 ]
 
 
-@pytest.mark.parametrize("markdown", [True, False])
 def test_a_page_and_a_machine_send_the_same(
-    lab: Callable[..., Book],
-    service: Emulator,
-    monkeypatch: pytest.MonkeyPatch,
-    markdown: bool,
+    lab: Callable[..., Book], service: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also at once in a new kernel; a machine that does not know the notebook replays it."""
-    tape = f"%chat_cassette heights-{markdown}.jsonl"
-    book = lab([*(each for each in ABOVE_NEW if markdown or isinstance(each, str))])
-    book.insert(1, f"{LOAD}\n{tape}")
+    book = lab(ABOVE_NEW)
+    book.insert(1, f"{LOAD}\n%chat_cassette heights.jsonl")
     book.run_all()
     bodies = [request.body for request in service.requests]
-    words = ["", "", ""]
-    if markdown:
-        texts = ("# Heights\nIn cm.", "The *data*:", "## Means")
-        words = [f"{template.markdown_text(text)}\n\n" for text in texts]
+    texts = ("# Heights\nIn cm.", "The *data*:", "## Means")
+    words = [f"{template.markdown_text(text)}\n\n" for text in texts]
     data = front_of(("x = [170, 180]\nx", "[170, 180]"))
     assert taken(service) == [
         f"{words[0]}{words[1]}{data}What is it?",
@@ -115,16 +108,12 @@ def test_a_page_and_a_machine_send_the_same(
     assert replies() == shown
     assert taken(service) == []
     known = {"CHATMAGIC_BASE_URL": service.url, "CHATMAGIC_API_KEY": KEY, "CHATMAGIC_MODE": "live"}
-    if markdown:
-        known["JPY_SESSION_NAME"] = book.path
+    known["JPY_SESSION_NAME"] = book.path
     for name, value in known.items():
         monkeypatch.setenv(name, value)
     assert len(replies()) == 3
     assert [request.body for request in service.requests] == bodies
-    if markdown:
-        index = len(book.ids()) - 4
-        book.write(index, "## Averages")
-        book.until(f"{MARKS}.length === 1")
-        assert "a Markdown cell, sent along with it, has changed" in book.js(
-            f"return {MARKS}[0].textContent"
-        )
+    book.write(len(book.ids()) - 4, "## Averages")
+    book.until(f"{MARKS}.length === 1")
+    words_shown = book.js(f"return {MARKS}[0].textContent")
+    assert "a Markdown cell, sent along with it, has changed" in words_shown
