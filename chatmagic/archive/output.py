@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from html import escape
 from importlib import metadata
@@ -112,8 +112,7 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
         for line in (*_states(reply, record), *merged)
     )
-    answered = _answered(record)
-    head = answered and f'<p style="{QUIET} margin: 0 0 0.4em;">{escape(answered)}</p>'
+    head = notes_html(_lines_above(record))
     text = f"{record.block}\n{reply.text}" if record.block else reply.text
     # The rest of a JSON value is no JSON.
     format = "text" if record.continues and format == "json" else format
@@ -149,10 +148,9 @@ def _thought_words(reasoning: str) -> str:
 def _markdown(reply: Reply, record: Record, body: str) -> str:
     """Return a reply as safe Markdown, with the lines around it."""
     words = markdown_writer.escaped
-    answered = _answered(record)
     footer = credit_line(reply, record)[1]
     blocks = [
-        answered and f"*{words(answered)}*",
+        *(f"*{words(line)}*" for line in _lines_above(record)),
         body,
         *(f"**{words(line)}**" for line in _states(reply, record)),
         *(
@@ -166,13 +164,24 @@ def _markdown(reply: Reply, record: Record, body: str) -> str:
     return "\n\n".join(filter(None, blocks))
 
 
-def _answered(record: Record) -> str:
-    """Return the words above another reply to an earlier question; empty for a first reply."""
-    if not record.in_place_of:
-        return ""
-    does = "This earlier reply is in force" if record.picked else "Asked again"
-    does = "Continued" if record.continues else does
-    return f"{does}: “{reply_forms.excerpt(record.prompt)}”"
+def _lines_above(record: Record) -> list[str]:
+    """Return the lines above a reply: the question that it answers again, and a placeholder."""
+    lines = [f"{note}." for note in options.placeholder_notes(record.placeholder)]
+    if record.in_place_of:
+        does = "This earlier reply is in force" if record.picked else "Asked again"
+        does = "Continued" if record.continues else does
+        lines.insert(0, f"{does}: “{reply_forms.excerpt(record.prompt)}”")
+    return lines
+
+
+def notes_html(notes: Iterable[str]) -> str:
+    """Return quiet lines above a reply as HTML.
+
+    Args:
+        notes: the lines.
+    """
+    style = f"{QUIET} margin: 0 0 0.4em;"
+    return "".join(f'<p style="{style}">{escape(plain.visible(note))}</p>' for note in notes)
 
 
 def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:

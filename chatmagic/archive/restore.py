@@ -177,6 +177,7 @@ def turn_of(record: Record, text: str, **place: Any) -> Turn:
         **record.parameters,
         asked_model=record.asked_model,
         instructions=record.instructions,
+        placeholder=record.placeholder,
         record=record,
         **place,
     )

@@ -598,3 +598,13 @@ def merged_cell_notes(prompt: str) -> list[str]:
     if match is None:
         return []
     return [f"a line with {match[0]} is sent as text; split the cell if it is to run by itself"]
+
+
+def placeholder_notes(placeholder: str | None) -> list[str]:
+    """Return a note on a variable in the form of another template language, which is sent as typed.
+
+    Args:
+        placeholder: the variable as typed, ``{name}`` or ``$name``; ``None`` for none.
+    """
+    name = (placeholder or "").strip("{}$")
+    return [f"{placeholder} is sent as typed; {{{{ {name} }}}} puts the value in"] if name else []

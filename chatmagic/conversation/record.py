@@ -97,6 +97,8 @@ class Record(ReplyFacts):
             the turn with both parts, and ``reply`` only this part.
         cut: number of the first characters of this part that the joined reply leaves out.
         block: line that opens the code block in which this part continues; ``None`` for none.
+        placeholder: the first ``{name}`` or ``$name`` in the prompt that named a variable and was
+            sent as typed; ``None`` for none.
         earlier: number of the carried turns before those in ``carried``, and the chain digest of
             these, ``None`` if there are none.
     """
@@ -124,6 +126,7 @@ class Record(ReplyFacts):
     continues: str | None = json_field(exact_digest)
     cut: int = sparse_field(exact_count, default=0)
     block: str | None = json_field(exact_text)
+    placeholder: str | None = json_field(exact_text)
     picked: bool = False
     earlier: tuple[int, str | None] = json_field(
         _earlier, lambda each: {"count": each[0], "chain": each[1]} if each[0] else None, (0, None)

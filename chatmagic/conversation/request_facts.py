@@ -266,6 +266,8 @@ class RequestFacts(Parameters, AsTyped):
         shown: whether an output of a cell shows the turn, with its record.
         again: number of the turn whose question it repeats, or whose reply it continues; ``None``
             for a new question, 0 for an unknown turn.
+        placeholder: the first ``{name}`` or ``$name`` of a variable in it, which is sent as typed;
+            ``None`` for none.
         form: the schema that ``schema`` names, in this kernel; ``None`` if it has none.
     """
 
@@ -280,6 +282,7 @@ class RequestFacts(Parameters, AsTyped):
     asker: str = ""
     shown: bool = False
     again: int | None = None
+    placeholder: str | None = None
     form: Schema | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -261,6 +261,7 @@ class Turn(RequestFacts):
             turn=self.digest,
             asked_model=self.asked_model,
             instructions=self.instructions and self.instructions.bare,
+            placeholder=self.placeholder,
         )
 
     def changed_cell(self, cells: Mapping[str, str]) -> str | None:

@@ -21,10 +21,9 @@ from chatmagic.archive import output
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
 from chatmagic.render.sanitize import QUIET, frame, live_box, live_mark
 from chatmagic.session.events import Ask, Event, Outcome, TextView, View, failure
-from chatmagic.text import UNTYPESET, unlinked, visible
+from chatmagic.text import UNTYPESET, unlinked
 
 WAITING: Final = "… waiting for the reply"
-NOTE_STYLE: Final = f"{QUIET} margin: 0 0 0.4em;"
 
 
 class Place:
@@ -119,7 +118,7 @@ class Live(Once):
         Args:
             notes: lines on the request.
         """
-        self._notes = _notes(notes)
+        self._notes = output.notes_html(notes)
         self._show(frame(self._notes + self._mark("Waiting for the reply.")))
         self._drawing.join(self._hear)
 
@@ -336,7 +335,3 @@ def show(data: dict[str, Any], metadata: dict[str, Any]) -> None:
         metadata: the metadata, with a record if it has one.
     """
     display(data, metadata=metadata, raw=True)
-
-
-def _notes(notes: Sequence[str]) -> str:
-    return "".join(f'<p style="{NOTE_STYLE}">{escape(visible(note))}</p>' for note in notes)

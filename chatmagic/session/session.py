@@ -849,7 +849,7 @@ class AskRun:
             sizes = (f"{one_line(v.name)} ({counted(v.size, 'character')})" for v in front)
             notes.append(f"in front of the question: {', '.join(sizes)}")
         merged = options.merged_cell_notes(ask.as_typed) if ask.entry == "cell" else []
-        return [*notes, *ask.notes, *merged]
+        return [*notes, *ask.notes, *options.placeholder_notes(ask.placeholder), *merged]
 
     def _endpoint(self) -> Endpoint:
         """Return the endpoint of the service, if the service answers."""

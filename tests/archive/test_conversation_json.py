@@ -47,6 +47,7 @@ turns = st.builds(
     stream=st.booleans(),
     thread=st.sampled_from([None, None, "main", "x"]),
     hide=st.sampled_from([False, False, True]),
+    placeholder=st.none() | texts,
 )
 starts = st.builds(
     ThreadStart, st.sampled_from(["main", "x"]), st.sampled_from([None, 0, 1]), **PLACE

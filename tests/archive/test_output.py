@@ -51,6 +51,18 @@ def test_a_command_within_the_prompt_is_named_under_the_reply() -> None:
         assert (note in html) is is_noted
 
 
+def test_a_variable_that_was_sent_as_typed_is_named_above_the_reply() -> None:
+    """As text that cannot act, whatever a file's record has in its place; the text has no line."""
+    turn = replace(TURN, placeholder="{<b>*x*}\n# y")
+    data = output.bundle(turn.reply, turn.to_record(REQUEST))
+    note, _, rest = data["text/html"].partition("<em>r</em>")
+    assert "{&lt;b&gt;*x*}\n# y is sent as typed; {{ &lt;b&gt;*x*}\n# y }} puts" in note
+    assert "sent" not in rest + data["text/plain"]
+    assert data["text/markdown"].startswith(
+        "*&#123;&#60;b&#62;&#42;x&#42;&#125; &#35; y is sent as typed; "
+    )
+
+
 def test_paper_shows_what_a_page_shows() -> None:
     """Safe Markdown: the reply, how it ended, the values that are kept, and the gauge in words."""
     reply = Reply("*a* <b>", refusal="No *b*", usage=Usage(1, 2, 3))

@@ -18,6 +18,7 @@ from chatmagic.conversation.options import (
     merged_cell_notes,
     mistaken_command,
     parse_line,
+    placeholder_notes,
     refuse_cell_comments,
     refuse_thread_and_ask,
 )
@@ -389,6 +390,14 @@ def test_a_command_within_a_prompt_is_told(prompt: str, named: str | None) -> No
     """Where a page has merged two cells: the first such line."""
     note = f"a line with {named} is sent as text; split the cell if it is to run by itself"
     assert merged_cell_notes(prompt) == ([note] if named else [])
+
+
+def test_a_variable_of_another_template_language_is_told() -> None:
+    """With the form that puts its value in."""
+    for placeholder in ("{x}", "$x"):
+        note = f"{placeholder} is sent as typed; {{{{ x }}}} puts the value in"
+        assert placeholder_notes(placeholder) == [note]
+    assert placeholder_notes(None) == []
 
 
 def test_a_value_may_stand_in_a_variable() -> None:

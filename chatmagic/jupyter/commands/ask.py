@@ -209,7 +209,8 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
         **shared_fields(parsed, Parameters),
         typed=text if values else None,
         values=values,
-        notes=(*notes, *descriptions.notes, *_braces(kernel, parsed, text)),
+        notes=(*notes, *descriptions.notes),
+        placeholder=_placeholder(kernel, parsed, text),
         **cell_facts(kernel, execution),
         allow_secrets=parsed.allow_secrets,
         shown=not parsed.quiet,
@@ -234,14 +235,12 @@ def cell_facts(kernel: Kernel, execution: Execution) -> dict[str, Any]:
     }
 
 
-def _braces(kernel: Kernel, parsed: ParsedLine, text: str) -> list[str]:
-    """Return a note on the first ``{name}`` or ``$name`` of a variable, which is sent as typed."""
+def _placeholder(kernel: Kernel, parsed: ParsedLine, text: str) -> str | None:
+    """Return the first ``{name}`` or ``$name`` of a variable, which is sent as typed."""
     matches = () if parsed.raw else re.finditer(_NOT_PUT_IN, text)
-    for match in matches:
-        name = match["braced"] or match["dollar"]
-        if name in kernel.shell.user_ns and name not in kernel.shell.user_ns_hidden:
-            return [f"{match[0]} is sent as typed; {{{{ {name} }}}} puts the value in"]
-    return []
+    known = kernel.shell.user_ns.keys() - kernel.shell.user_ns_hidden.keys()
+    named = (match[0] for match in matches if (match["braced"] or match["dollar"]) in known)
+    return next(named, None)
 
 
 def _may_end(kernel: Kernel, parsed: ParsedLine, execution: Execution) -> bool:

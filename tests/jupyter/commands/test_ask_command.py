@@ -6,6 +6,7 @@ What goes in front of a question: cells, and the last error.
 from __future__ import annotations
 
 import hashlib
+import html
 from dataclasses import replace
 
 import pytest
@@ -196,21 +197,30 @@ def test_help_is_shown_and_nothing_is_sent(shell: Shell, emulator: Emulator, cod
     [
         ("Dear {name},", "{name} is sent as typed; {{ name }} puts the value in"),
         ("Dear $name,", "$name is sent as typed; {{ name }} puts the value in"),
+        ("Dear {name}, $name, {name},", "{name} is sent as typed; {{ name }} puts the value in"),
         ("Dear {other}, {{ name }}", None),
-        (r"\frac{name}{2}, $name$, \{name\}, f{name}", None),
+        (r"\frac{name}{2}, $name$, \{name\}, f{name}, x_{name}", None),
+        ('{"name": {"name": 1}}, ${name}, { name }, {name: 1}', None),
         ("--raw Dear {name}", None),
     ],
 )
-def test_other_braces_are_sent_with_a_line(
+def test_other_braces_are_sent_with_a_line_that_stays(
     shell: Shell, emulator: Emulator, text: str, note: str | None
 ) -> None:
-    """That shows those which put a value in, where they name a variable."""
+    """That shows those which put a value in, where they name a variable, to whoever runs it.
+
+    It is part of the sealed output, whose text is the reply's alone.
+    """
     shell.do("name = 'Ann'")
-    ran = shell.page(f"%chat {text}", "a")
-    shown = repr(ran.messages)
-    assert ("is sent as typed" in shown) is (note is not None)
-    assert note is None or note in shown
-    assert len(emulator.requests) == 1
+    text += " echo:x"
+    for ran in (shell.page(f"%%chat {text}", "a"), shell.machine(f"%%chat {text}")):
+        assert html.unescape(ran.html).count("is sent as typed") == (note is not None)
+        assert f"{note or ''}</p>" in html.unescape(ran.html.replace(".</p>", "</p>"))
+        assert "is sent as typed" not in ran.texts[0]
+        assert len(ran.outputs) == len(ran.records) == 1
+        assert ran.records[0].get("placeholder") == (note and note.partition(" ")[0])
+    assert shell.do(f"%chat {text}").printed.count(f"({note})\n") == (note is not None)
+    assert len(emulator.requests) == 3
 
 
 def test_streaming_is_configured(shell: Shell) -> None:

@@ -14,6 +14,7 @@ from pages import Paper, cell, save
 from shells import Ran, Shell, asked, forget
 
 from chatmagic.archive import notebook
+from chatmagic.audit import audit
 from chatmagic.session.current import current_session
 
 SECRET = "4711-row-of-a-table"
@@ -181,6 +182,19 @@ def test_what_is_saved_follows_keep_values(shell: Shell, name: str, tmp_path: Pa
         restart()
         assert "{{ rows }}: the value was not kept" in shell.page(f"%chat_load {name}", "l").printed
         assert talk()[0][0] == "What about [value of rows, not kept]?"
+
+
+def test_a_variable_sent_as_typed_is_told_after_a_restart(shell: Shell, paper: Paper) -> None:
+    """The audit finds nothing wrong; another reply to the question has the line, too."""
+    shell.do("name = 'Ann'")
+    run(shell, paper, "a", "%%chat\necho:{name}")
+    (found,) = audit.audit_all([paper.save()])
+    assert (found.problems, len(found.turns)) == ([], 1)
+    restart()
+    shell.page("%chat_load paper.ipynb", "l")
+    run(shell, paper, "b", "%chat_retry")
+    assert [text.count("is sent as typed") for text in map(str, paper.cells.values())] == [2, 2]
+    assert audit.audit_all([paper.save()])[0].problems == []
 
 
 PROMPTS = [
