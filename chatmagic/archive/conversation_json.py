@@ -21,6 +21,7 @@ from chatmagic.conversation.slots import pass_by
 from chatmagic.conversation.steering import STEERING, Item, ThreadStart, TurnSteering
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Position, Window
+from chatmagic.render import markdown_writer
 from chatmagic.text import fenced, open_fence
 
 KIND: Final = "conversation"
@@ -104,17 +105,18 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
     return records
 
 
-def markdown(conversation: Conversation) -> str:
+def markdown(conversation: Conversation, *, reasoning: bool = False) -> str:
     """Return a conversation's live turns as Markdown, for people to read.
 
     Args:
         conversation: the conversation. A prompt stands as typed, so no value of ``{{ }}`` is in it.
+        reasoning: whether to write the thoughts of a model above its reply, as a quotation.
     """
     parts, windows, here = ["# Conversation"], iter(conversation.windows), MAIN
     for _, held in conversation.slots:
         for item in held:
             if isinstance(item, Turn):
-                parts += _turn(*next(windows), here)
+                parts += _turn(*next(windows), here, reasoning=reasoning)
                 continue
             if isinstance(item, ThreadStart):
                 here = item.name
@@ -124,12 +126,15 @@ def markdown(conversation: Conversation) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _turn(turn: Turn, window: Window, here: str) -> list[str]:
-    """Return a turn's question and reply, numbered in their thread."""
+def _turn(turn: Turn, window: Window, here: str, *, reasoning: bool) -> list[str]:
+    """Return a turn's question, thoughts and reply, numbered in their thread."""
     number = window.index + 1
     state = "" if turn.state == "complete" else f" ({turn.state})"
     state += "" if window.thread == here else f" (thread {window.thread})"
     question = [f"## {number}. You", fenced(turn.as_typed, "text")]
+    if reasoning and turn.reply.reasoning:
+        thoughts = markdown_writer.as_typed(turn.reply.reasoning).replace("\n", "\n> ")
+        question += [f"## {number}. Thoughts", f"> {thoughts}"]
     reply = turn.reply.text.strip("\n")
     if (opened := open_fence(reply)) is not None:
         reply += f"\n{opened[1]}"  # or the code block would swallow the following text

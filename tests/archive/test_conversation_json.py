@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from forged_json import forged, json_values, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from talks import ask, instructions_of, prompts
 
 from chatmagic._json import digest
@@ -277,6 +279,26 @@ def test_markdown_stands_as_typed() -> None:
         "## 1. Reply (cut off)\n\n~~~\ncode\n~~~\n\n"
         "## 2. You\n\n```text\ny\n```\n\n## 2. Reply\n\n```py\n1\n```\n````\n```\n````\n"
     )
+
+
+def test_thoughts_are_in_markdown_where_they_are_asked_for() -> None:
+    """Above their reply, as a quotation in which nothing acts and from which nothing gets out."""
+    thoughts = (
+        "<b>Hm</b>\n\n# so\n```\n> [a](javascript:b) ![c](https://d.example)\n---\n</details>"
+    )
+    talk = talked([Turn(prompt="p", reply=Reply("r", reasoning=thoughts))])
+    assert "Hm" not in conversation_json.markdown(talk)
+    text = conversation_json.markdown(talk, reasoning=True)
+    before, quotation, after = re.split(r"(?m)(?<=\n)(>.*(?:\n>.*)*)", text)
+    assert before.endswith("\n\n## 1. Thoughts\n\n")
+    assert after == "\n\n## 1. Reply\n\nr\n"
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(quotation)
+    inner = {part.type for token in tokens for part in token.children or []}
+    blocks = {token.type.removesuffix("_open").removesuffix("_close") for token in tokens}
+    assert blocks == {"blockquote", "paragraph", "inline"}
+    assert inner <= {"text", "text_special", "hardbreak"}
+    plain = talked([Turn(prompt="p", reply=Reply("r"))])
+    assert "Thoughts" not in conversation_json.markdown(plain, reasoning=True)
 
 
 def test_a_record_is_made_where_there_is_none() -> None:

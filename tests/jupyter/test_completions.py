@@ -136,7 +136,7 @@ def test_file_names(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(folder)
     assert tab(shell, "%chat_save ") == [
         *("%chat_save a folder/", "%chat_save a talk.json", "%chat_save notes.md"),
-        "%chat_save --force",
+        *("%chat_save --force", "%chat_save --reasoning"),
     ]
     assert tab(shell, "%chat_load a t") == ["%chat_load a talk.json"]
     assert tab(shell, '%chat_load "a f') == ['%chat_load "a folder/']

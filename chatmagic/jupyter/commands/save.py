@@ -28,6 +28,7 @@ from chatmagic.text import counted, one_line, to_terminal, unlinked
 
 FORMATS: Final = "FILE.json (all of it), FILE.ipynb (a notebook) or FILE.md (to read)"
 FORCE: Final = "--force"
+REASONING: Final = "--reasoning"
 _SHOWN: Final = 200
 
 
@@ -37,6 +38,7 @@ def _save(kernel: Kernel, given: Arguments) -> None:
     ``%chat_save FILE.json`` keeps all of it, ``FILE.ipynb`` makes a notebook of it, ``FILE.md`` a
     text to read. A file that was changed since it was written is not overwritten. For the values of
     ``{{ }}`` only the expression is saved, except with ``%config ChatMagics.keep_values = True``.
+    A model's thoughts are in each file but FILE.md, which has them with ``--reasoning``.
     """
     path, force = path_of(given.words), FORCE in given.options
     if path.suffix.lower() not in _FORMS:
@@ -48,12 +50,13 @@ def _save(kernel: Kernel, given: Arguments) -> None:
     if here is not None and path.exists() and path.samefile(here):
         raise InputError(f"{_name(path)} is this notebook; save the conversation beside it.")
     write, is_as_written = _FORMS[path.suffix.lower()]
+    extra = {"reasoning": True} if write is _markdown and REASONING in given.options else {}
     if not force and path.exists() and not is_as_written(notebook.content_of(path)):
         raise InputError(
             f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
             hint=f"Use another name, or {FORCE} to overwrite it.",
         )
-    text = write(conversation, keep_values=keep_values)
+    text = write(conversation, keep_values=keep_values, **extra)
     try:
         replace_content(path.resolve(), text.encode("utf-8", "surrogatepass"))
     except OSError as error:
@@ -151,8 +154,8 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
     return notebook.notebook_json(cells)
 
 
-def _markdown(conversation: Conversation, *, keep_values: bool) -> str:  # noqa: ARG001 - it holds none
-    return _sealed(conversation_json.markdown(conversation))
+def _markdown(conversation: Conversation, *, reasoning: bool = False, **_: object) -> str:
+    return _sealed(conversation_json.markdown(conversation, reasoning=reasoning))
 
 
 def _sealed(text: str) -> str:
@@ -184,7 +187,10 @@ def _name(path: Path) -> str:
 
 
 SAVE: Final = Command(
-    "chat_save", _save, (Option(FORCE, "overwrite any file"),), forms=("FILE [--force]",)
+    "chat_save",
+    _save,
+    (Option(FORCE, "overwrite any file"), Option(REASONING, "write thoughts into FILE.md, too")),
+    forms=("FILE [--force] [--reasoning]",),
 )
 LOAD: Final = Command(
     "chat_load",

@@ -101,7 +101,7 @@ TAKES = "after its name."
         ("retry --pick x 1", "--pick takes the number of a reply, from 1 to 1."),
         ("retry --pick 1 --list", "[TURN], or --list [TURN], or --pick K [TURN], or --stale"),
         ("retry --stale 2", TAKES),
-        ("save", "%chat_save takes FILE [--force] after its name."),
+        ("save", "%chat_save takes FILE [--force] [--reasoning] after its name."),
         ("thread a b", "%chat_thread takes a name: a letter, then letters, digits, _, - and"),
         ("thread 2", "%chat_thread takes a name"),
         ("thread --fork x a", "--fork takes the number of a turn, or 0"),

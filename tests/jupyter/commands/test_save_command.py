@@ -15,6 +15,8 @@ from shells import Ran, Shell, asked, forget
 
 from chatmagic.archive import notebook
 from chatmagic.audit import audit
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 
 SECRET = "4711-row-of-a-table"
@@ -182,6 +184,26 @@ def test_what_is_saved_follows_keep_values(shell: Shell, name: str, tmp_path: Pa
         restart()
         assert "{{ rows }}: the value was not kept" in shell.page(f"%chat_load {name}", "l").printed
         assert talk()[0][0] == "What about [value of rows, not kept]?"
+
+
+def test_thoughts_are_saved_where_they_are_asked_for(shell: Shell, tmp_path: Path) -> None:
+    """Into Markdown; the other files have them in each case."""
+    turn = Turn(prompt="p", reply=Reply("r", reasoning="Hm, *so*"))
+    current_session().change(lambda conversation: conversation.add(turn))
+    for name, flag, has_them in (
+        ("talk.md", "", False),
+        ("talk.md", " --reasoning", True),
+        ("talk.json", "", True),
+        ("talk.json", " --reasoning", True),
+        ("talk.ipynb", "", True),
+        ("talk.ipynb", " --reasoning", True),
+    ):
+        shell.page(f"%chat_save {name}{flag}", "s")
+        assert ("Hm, " in (tmp_path / name).read_text()) is has_them, (name, flag)
+        if name != "talk.md":
+            restart()
+            shell.page(f"%chat_load {name}", "l")
+            assert [each.reply.reasoning for each in current_session().conversation] == ["Hm, *so*"]
 
 
 def test_a_variable_sent_as_typed_is_told_after_a_restart(shell: Shell, paper: Paper) -> None:
