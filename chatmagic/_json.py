@@ -107,17 +107,20 @@ def known_items(**items: Any) -> dict[str, Any]:
     return {name: item for name, item in items.items() if item is not None}
 
 
-def exact(read: Callable[[object], _Value | None]) -> Callable[[object], _Value]:
+def exact(
+    read: Callable[[object], _Value | None], words: str = "not such a value"
+) -> Callable[[object], _Value]:
     """Return a reader that raises :exc:`ValueError` if another reader returns ``None``.
 
     Args:
         read: the other reader.
+        words: the message of the error.
     """
 
     def read_exactly(value: object) -> _Value:
         result = read(value)
         if result is None:
-            raise ValueError("not such a value")
+            raise ValueError(words)
         return result
 
     return read_exactly

@@ -319,6 +319,7 @@ def parse_line(
     settings: Mapping[str, Any] = _NOTHING,
     recorded: Mapping[str, Any] = _NOTHING,
     names: Mapping[str, Any] | None = None,
+    hint: str = _HINT,
 ) -> ParsedLine:
     """Return the options and the prompt of a line of ``%chat`` or ``%%chat``.
 
@@ -329,6 +330,7 @@ def parse_line(
         recorded: the fields of a recorded question, which take precedence over the settings.
         names: the variables that an option's value may name, as ``$name`` or ``{name}``; ``None``
             if unknown.
+        hint: the hint of the error for a value that is missing or wrong.
 
     Returns:
         The options and the prompt, without the white space before and after it.
@@ -349,7 +351,7 @@ def parse_line(
             if name and name not in (names or _NOTHING):
                 raise InputError(f"{flag} names the variable {name}, and there is none. {_UNSENT}")
             word = str((names or _NOTHING)[name]) if name else value
-            fields[option.dest] = _value(option, flag, word)
+            fields[option.dest] = _value(option, flag, word, hint)
         elif flag != "--":
             raise _unknown(flag, settings)
     return ParsedLine(**fields, prompt=prompt)
@@ -445,7 +447,7 @@ def _flag(word: str) -> tuple[str, Option | None, str | None]:
     return flag, BY_FLAG.get(flag), value if equals else None
 
 
-def _value(option: Option, flag: str, word: str | None) -> object:
+def _value(option: Option, flag: str, word: str | None, hint: str) -> object:
     """Return the value to which an option sets its field.
 
     Raises:
@@ -455,13 +457,13 @@ def _value(option: Option, flag: str, word: str | None) -> object:
     if option.kind is None:
         if word is not None:
             shown = flag if flag == option.opposite else name
-            raise InputError(f"{shown} takes no value. {_UNSENT}", hint=_HINT)
+            raise InputError(f"{shown} takes no value. {_UNSENT}", hint=hint)
         return option.on is not (flag == option.opposite)
     shown = "; none was given" if word is None else f", not {one_line(word, _SHOWN)!r}"
     with contextlib.suppress(ValueError):
         if word is not None:
             return option.kind.convert(word)
-    raise InputError(f"{name} takes {option.kind.words}{shown}. {_UNSENT}", hint=_HINT)
+    raise InputError(f"{name} takes {option.kind.words}{shown}. {_UNSENT}", hint=hint)
 
 
 _ELSEWHERE: Final = {

@@ -56,7 +56,10 @@ thread_name: Final = exact(_name)
 A_NAME: Final = "a name: a letter, then letters, digits, _, - and ., 40 at most"
 """Description of a thread's name, in words."""
 
-model_name: Final = exact(lambda value: value if isinstance(value, str) and value.strip() else None)
+model_name: Final = exact(
+    lambda value: value if isinstance(value, str) and value.strip() else None,
+    "model is not the name of a model; leave it out to ask the configured one",
+)
 """Return the name of a model; anything else raises a :exc:`ValueError`."""
 
 switch: Final = exact(lambda value: value if isinstance(value, bool) else None)

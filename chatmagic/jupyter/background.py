@@ -188,6 +188,11 @@ class Background:
         if (failed := self._failed(owner, threads, waited=waited)) is not None:
             raise _not_asked(failed)
 
+    @property
+    def cells(self) -> list[str]:
+        """The numbers of the cells whose questions are under way."""
+        return [n for task in self._under_way(None) for n in re.findall(r"\d+", task.ask.asker)]
+
     def stop(self, number: str) -> str:
         """Stop a question under way, wait for its end, and return a line that tells it.
 

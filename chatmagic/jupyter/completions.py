@@ -159,20 +159,19 @@ class Completions:
 
     def _all(self, word: str, fragment: str) -> Iterable[str]:
         """Return the values of a word in capitals; any other word stands for itself."""
-        conversation = self._kernel.session.conversation
         if word == "FILE":
             return _files(fragment)
-        if word == "NAME":
-            names = self._shell.user_ns.keys() - self._shell.user_ns_hidden.keys()
-            return sorted(name for name in names if name[0] != "_")
-        if word == "TURN":
-            return map(str, range(1, len(conversation) + 1))
-        if word == "MODEL":
-            used = (turn.asked_model for turn in conversation.known_turns.values())
-            return dict.fromkeys((*self._kernel.settings.listed_models, *filter(None, used)))
-        if word == "THREAD":
-            return conversation.threads
-        return () if word.isupper() else (word,)
+        conversation = self._kernel.session.conversation
+        names = self._shell.user_ns.keys() - self._shell.user_ns_hidden.keys()
+        used = (turn.asked_model for turn in conversation.known_turns.values())
+        listed: dict[str, Iterable[str]] = {
+            "NAME": sorted(name for name in names if name[0] != "_"),
+            "TURN": map(str, range(1, len(conversation) + 1)),
+            "MODEL": dict.fromkeys((*self._kernel.settings.listed_models, *filter(None, used))),
+            "THREAD": conversation.threads,
+            "CELL": self._kernel.background.cells,
+        }
+        return listed.get(word, () if word.isupper() else (word,))
 
     def _in_braces(self, expression: str) -> tuple[str, list[SimpleCompletion]]:
         """Return the completions of an expression, as IPython completes it in a cell of its own."""

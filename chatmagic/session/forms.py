@@ -134,6 +134,8 @@ def schema_of(value: object, name: str) -> Schema:
     Raises:
         InputError: it is none of these, or it cannot be read.
     """
+    if isinstance(value, str):
+        raise InputError("schema is text, not the object itself. Nothing was sent.", hint=_HINT)
     try:
         if isinstance(value, Mapping):
             return _from_json_schema(value, name)

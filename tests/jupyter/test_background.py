@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from comms import Widgets
+from IPython.core.completer import provisionalcompleter
 from logged import Emulator
 from loopback import Server, playing, stream
 from shells import FIXED, Page, Shell, asked, left
@@ -157,6 +158,9 @@ def test_one_is_stopped_from_another_cell(shell: Shell, emulator: Emulator, gate
     for code in ("%chat_stop", "%chat_stop 9"):
         message = str(shell.fails(code, cell="s").error)
         assert message.startswith("Under way in the background: cell [3], cell [4]. Nothing was")
+    with provisionalcompleter():
+        offered = list(shell.shell.Completer.completions("%chat_stop ", 11))
+    assert [each.text for each in offered] == ["3", "4"]
     assert all(gate.words.acquire(timeout=PATIENCE) for _ in range(2))
     told = shell.page("%chat_stop 3", "s").printed
     assert told == (

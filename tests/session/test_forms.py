@@ -224,6 +224,14 @@ def test_what_is_no_schema_is_refused(value: object, reason: str) -> None:
     assert caught.value.message.endswith(". Nothing was sent.")
 
 
+def test_a_text_is_no_schema() -> None:
+    """A type's name in quotes is told as that, not in the words of a library."""
+    with pytest.raises(InputError) as caught:
+        schema_of("Thing", name_of("Thing"))
+    assert caught.value.message == "schema is text, not the object itself. Nothing was sent."
+    assert str(caught.value.hint).startswith("A schema is a pydantic model, a dataclass,")
+
+
 def test_a_schema_given_as_an_object_has_a_name() -> None:
     """Its own, or a plain one."""
     assert [name_of(each) for each in (Thing, {"title": "T"}, {}, 3)] == [

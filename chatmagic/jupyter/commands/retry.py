@@ -34,6 +34,7 @@ _HEAD: Final = ("Reply", "Text", "Notes")
 _CELL: Final = f'class="{UNTYPESET}" style="contain: inline-size; width: min(40em, 50vw);"'
 _FEW: Final = 2
 """Largest number of requests that are sent without asking the user first."""
+_VALUES: Final = "-t 0 -t 0.7 asks with each number; -t $t or -t {t} takes it from the variable t."
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
 
 
@@ -69,7 +70,7 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
     values: dict[str, list[Any]] = {}
     for flag, word in given.repeated:
         field = flag.removeprefix("--")
-        parsed = options.parse_line(f"{flag} {word}", names=kernel.shell.user_ns)
+        parsed = options.parse_line(f"{flag} {word}", names=kernel.shell.user_ns, hint=_VALUES)
         values.setdefault(field, []).append(getattr(parsed, field))
     asks = [
         replace(ask, **dict(zip(values, each, strict=True))) for each in product(*values.values())

@@ -118,8 +118,10 @@ def test_settings_are_compared(
     html = shell.page("%chat_retry --list", "l").html
     assert "<strong>b</strong> &lt;script&gt;" in html
     assert "<script" not in html
-    refused = shell.run("%chat_retry -t warm 1", cell="t").traceback[0]
+    refused = "\n".join(shell.fails("%chat_retry -t warm 1", cell="t").traceback)
     assert "-t/--temperature takes a finite number, not 'warm'. Nothing was sent." in refused
+    assert "-t 0 -t 0.7 asks with each number; -t $t or -t {t} takes it from the" in refused
+    assert "dash" not in refused
     assert len(bodies(emulator)) == 9
 
 
