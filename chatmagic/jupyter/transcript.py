@@ -34,7 +34,7 @@ _TURNS: Final = ("Turn", "You", "Reply", "Notes")
 # No word, however long, makes a column wide; short ones stay whole.
 _TOP: Final = "text-align: left; vertical-align: top;"
 _FACT: Final = f"{_TOP} white-space: nowrap;"
-_WRAPPED: Final = f"{_TOP} overflow-wrap: anywhere; min-width: 5.5em;"
+_WRAPPED: Final = "overflow-wrap: anywhere; min-width: 5.5em;"
 AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
 AS_SAVED: Final = "The panel's conversation, as saved:"
@@ -181,14 +181,18 @@ def grid(head: Sequence[str], rows: Sequence[Row], name: str) -> str:
         rows: the cells.
         name: its subject, for a screen reader.
     """
-    cell = f'<td dir="auto" style="{_WRAPPED}">'
     shown = [[escape(each) if isinstance(each, str) else each[0] for each in row] for row in rows]
+    columns = [" ".join(column) for column in zip(*shown, strict=True)][1:]
+    sides = ["right" if re.fullmatch(r"(?=.*\d)[\d,? ]+", column) else "left" for column in columns]
+    styles = [f"{_WRAPPED if side == 'left' else ''} text-align: {side};" for side in sides]
+    cells = [f'<td dir="auto" style="vertical-align: top; {style}">' for style in styles]
     html = "".join(
         f'<tr><th scope="row" style="{_TOP if head else _FACT}">{first}</th>'
-        f"{''.join(f'{cell}{words}</td>' for words in others)}</tr>"
+        f"{''.join(f'{cell}{words}</td>' for cell, words in zip(cells, others, strict=True))}</tr>"
         for first, *others in shown
     )
-    heads = "".join(f'<th scope="col" style="text-align: left;">{each}</th>' for each in head)
+    named = zip(head, ["left", *sides], strict=bool(head))
+    heads = "".join(f'<th scope="col" style="text-align: {side};">{at}</th>' for at, side in named)
     heads = heads and f"<thead><tr>{heads}</tr></thead>"
     return markdown.scrolling(f"{markdown.TABLE}>{heads}<tbody>{html}</tbody></table>", name)
 

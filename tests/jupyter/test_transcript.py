@@ -8,6 +8,7 @@ What undo and redo say of a change.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def test_a_line_a_turn() -> None:
     html, text = transcript.listing(made)
     lines = text.splitlines()
     assert lines[:2] == ["1. first of two lines", "   reply to first of two lines"]
+    assert "align: right" not in html  # of notes that are empty
     assert lines[2].endswith("…")
     assert len(lines[2]) <= 60 + 3
     assert lines[-1].startswith("2 turns, in the order of the first run.")
@@ -180,6 +182,11 @@ def test_a_dry_run_shows_the_request_that_would_go(shell: Shell, emulator: Emula
     table = " ".join(text.split())
     for size in ("turn 1 (prompt and reply) 11 ", "{{ name }} 3 ", "the rest of the prompt 16 "):
         assert size in table
+    assert re.findall(r'scope="col" style="text-align: (\w+);">(\w+)', dry.html) == [
+        ("left", "Part"),
+        ("right", "Characters"),
+        ("right", "Tokens"),
+    ]
     assert "Tokens are an estimate: the last reported ones are " in text
     assert "Before it: 99 " in text
     assert KEY not in dry.everything
