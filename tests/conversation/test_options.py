@@ -394,9 +394,9 @@ def test_a_command_within_a_prompt_is_told(prompt: str, named: str | None) -> No
 
 def test_a_variable_of_another_template_language_is_told() -> None:
     """With the form that puts its value in."""
-    for placeholder in ("{x}", "$x"):
-        note = f"{placeholder} is sent as typed; {{{{ x }}}} puts the value in"
-        assert placeholder_notes(placeholder) == [note]
+    for typed in ("{x}", "$x"):
+        (note,) = placeholder_notes(typed)
+        assert note == f"{typed} is sent as typed; {{{{ x }}}} puts the value in"
     assert placeholder_notes(None) == []
 
 

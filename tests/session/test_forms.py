@@ -226,10 +226,8 @@ def test_what_is_no_schema_is_refused(value: object, reason: str) -> None:
 
 def test_a_text_is_no_schema() -> None:
     """A type's name in quotes is told as that, not in the words of a library."""
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=r"^schema is text, not the object itself\. Nothing was"):
         schema_of("Thing", name_of("Thing"))
-    assert caught.value.message == "schema is text, not the object itself. Nothing was sent."
-    assert str(caught.value.hint).startswith("A schema is a pydantic model, a dataclass,")
 
 
 def test_a_schema_given_as_an_object_has_a_name() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -190,16 +191,10 @@ def test_thoughts_are_saved_where_they_are_asked_for(shell: Shell, tmp_path: Pat
     """Into Markdown; the other files have them in each case."""
     turn = Turn(prompt="p", reply=Reply("r", reasoning="Hm, *so*"))
     current_session().change(lambda conversation: conversation.add(turn))
-    for name, flag, has_them in (
-        ("talk.md", "", False),
-        ("talk.md", " --reasoning", True),
-        ("talk.json", "", True),
-        ("talk.json", " --reasoning", True),
-        ("talk.ipynb", "", True),
-        ("talk.ipynb", " --reasoning", True),
-    ):
+    for name, flag in product(("talk.md", "talk.json", "talk.ipynb"), ("", " --reasoning")):
         shell.page(f"%chat_save {name}{flag}", "s")
-        assert ("Hm, " in (tmp_path / name).read_text()) is has_them, (name, flag)
+        has_them = "Hm, " in (tmp_path / name).read_text()
+        assert has_them is (name != "talk.md" or flag != ""), (name, flag)
         if name != "talk.md":
             restart()
             shell.page(f"%chat_load {name}", "l")
