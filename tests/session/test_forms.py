@@ -222,10 +222,6 @@ def test_what_is_no_schema_is_refused(value: object, reason: str) -> None:
         schema_of(value, "x")
     assert caught.value.message.startswith(f"x is no schema that can be used: {reason}")
     assert caught.value.message.endswith(". Nothing was sent.")
-
-
-def test_a_text_is_no_schema() -> None:
-    """A type's name in quotes is told as that, not in the words of a library."""
     with pytest.raises(InputError, match=r"^schema is text, not the object itself\. Nothing was"):
         schema_of("Thing", name_of("Thing"))
 

@@ -206,10 +206,7 @@ def test_help_is_shown_and_nothing_is_sent(shell: Shell, emulator: Emulator, cod
 def test_other_braces_are_sent_with_a_line_that_stays(
     shell: Shell, emulator: Emulator, text: str, note: str | None
 ) -> None:
-    """That shows those which put a value in, where they name a variable, to whoever runs it.
-
-    It is part of the sealed output, whose text is the reply's alone.
-    """
+    """That shows those which put a value in, where they name a variable; in the sealed output."""
     shell.do("name = 'Ann'")
     text += " echo:x"
     for ran in (shell.page(f"%%chat {text}", "a"), shell.machine(f"%%chat {text}")):
