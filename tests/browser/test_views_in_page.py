@@ -87,11 +87,8 @@ WIDER: Final = f"""() => [...document.querySelectorAll({OURS!r})].filter(node =>
 }}).map(node => node.className)"""
 """Those of our elements that are wider than their place."""
 BROKEN: Final = """() => [...document.querySelectorAll('.chatmagic table:not(:has(thead)) th')]
-  .filter(node => {
-    const range = new Range();
-    range.selectNodeContents(node);
-    return range.getClientRects().length > 1;
-  }).map(node => node.textContent)"""
+  .filter(node => { const range = new Range(); range.selectNodeContents(node);
+    return range.getClientRects().length > 1; }).map(node => node.textContent)"""
 """Names of facts that take more than one line."""
 
 
