@@ -32,7 +32,7 @@ REACHED = r"errors|(protocol|client|cassette|batch|session)/\w+|archive/output"
 """The files of which plain Python shows messages."""
 KERNELS = (
     "Not connected yet|To try without an account|until %chat_cassette|--prune|has precedence|"
-    "--allow-secrets|--else emulator|ChatMagics.budget|^<p style"
+    "--allow-secrets|--else emulator|ChatMagics.budget|^<p style|^color: "
 )
 """Messages that only a kernel shows, and no sentence."""
 
