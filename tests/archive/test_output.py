@@ -86,7 +86,7 @@ def test_thoughts_are_folded_above_the_reply() -> None:
     record = turn.to_record("0" * 64)
     data, metadata = output.of_turn(turn.reply, record)
     folded, _, rest = data["text/html"].partition("</details>")
-    assert "<summary>Thought: 3 words</summary>" in folded
+    assert '<details class="chatmagic-value"><summary>Thought: 3 words</summary>' in folded
     assert "&lt;b&gt;Hm&lt;/b&gt;\n\n# so" in folded
     assert "Yes" in rest
     assert "1 + 9 tokens (6 of thought)" in rest

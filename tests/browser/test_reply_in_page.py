@@ -8,7 +8,6 @@ from typing import Final
 
 import loopback
 from contrast import CONTRAST
-from held import held
 from logged import Emulator, Settings
 from rig import Book, wait
 
@@ -335,7 +334,7 @@ def test_a_streamed_cell_can_be_read_in_both_themes(lab: Open) -> None:
 
 
 def test_json_is_a_tree_that_folds(lab: Open) -> None:
-    """By a click and by keys; its texts are neither HTML nor formulas, in both themes."""
+    """By a click and by keys; its texts are neither HTML nor formulas."""
     value = '{"cities": [{"name": "Lima <b>$x$</b>", "people": 10}, null], "of": "Peru"}'
     failing = "%%chat --format json\necho:[1,\n2 3]"
     book = lab(["%load_ext chatmagic", f"%%chat --format json\necho:{value}", failing])
@@ -353,28 +352,4 @@ def test_json_is_a_tree_that_folds(lab: Open) -> None:
     assert "Lima" in tree.inner_text()
     assert "No JSON at line 2, column 3." in book.shown(2)
     assert "The reply is no JSON: line 2, column 3" in book.shown(2)
-    for theme in (LIGHT, DARK):
-        book.front.theme(theme)
-        readable(book)
-    book.front.theme(LIGHT)
     book.screenshot("json")
-
-
-def test_thoughts_are_told_while_they_come_and_folded_then(lab: Open) -> None:
-    """What a model thought stands above its reply, and is read when somebody opens it."""
-    shown = "notebook.widgets[1].outputArea.node.innerText.includes(given)"
-    with held("<think>Let me see <b>", "</think>It is **42**.") as service:
-        book = lab([service.setup, "%%chat\nWhat is it?"])
-        book.run(0)
-        book.start(1)
-        book.until(shown, "Thinking · 0 s · 4 words")
-        book.screenshot("thinking")
-        service.go()
-        book.ended(1)
-    book.until(shown, "Thought: 4 words")
-    book.until(shown, "It is 42.")
-    assert "Let me see <b>" not in book.shown(1)
-    book.page.get_by_text("Thought: 4 words").click()
-    book.until(shown, "Let me see <b>")
-    book.screenshot("thought")
-    assert book.text(1) == "It is **42**."
