@@ -24,6 +24,7 @@ class Person:
     role: Literal["author", "reader"] = "reader"
 """
 JSON_ALONE = "Reply with one JSON value alone, without a code fence and without other words."
+IN_PROSE = "Reply in prose again, as Markdown; the form of the earlier reply holds no longer."
 OF_PERSON = f"{JSON_ALONE} It is of the type Person:\n\nPerson: a value of this JSON schema\n\n"
 
 
@@ -59,6 +60,12 @@ def test_a_schema_checks_the_reply_and_gives_an_instance(shell: Shell, emulator:
     assert repr(shell["p"]) == "Person(name='Ada', age=36, role='reader')"
     assert ran.records[0]["parameters"] == {"format": "json", "schema": "Person"}
     assert "json · as Person" in ran.html
+    shell.machine("%%chat\necho:It is {x} {{ p.age }}.")
+    assert asked(emulator)[-1][-1] == f"{IN_PROSE}\n\necho:It is {{x}} 36."
+    # Below prose the words of the schema are sent again.
+    shell.machine('%%chat --format json -o q\necho:```json\n{"name": "Bo"}\n```')
+    assert asked(emulator)[-1][-1].startswith(f"{words}\n\necho:```json")
+    assert repr(shell["q"]) == "Person(name='Bo', age=None, role='reader')"
 
 
 def test_what_is_no_json_fails_the_cell_and_is_kept(shell: Shell) -> None:
