@@ -33,7 +33,6 @@ CHROMIUM: Final = (
     "--disable-component-update",
     "--disable-sync",
 )
-IDS_SINCE: Final = 5
 
 FRONT_ENDS_OWN: Final = (
     "(reading 'schema')",
@@ -198,28 +197,22 @@ class Front:
         page.on("pageerror", lambda error: self._error(str(error)))
         return page
 
-    def open(
-        self, cells: Sequence[str | dict[str, Any]], *, minor: int = 5, **metadata: Any
-    ) -> Book:
+    def open(self, cells: Sequence[str | dict[str, Any]], **metadata: Any) -> Book:
         """Write a notebook and open it, with a kernel of its own.
 
         Args:
             cells: sources of code cells, or cells (:func:`cell`), which may say an ``id``.
-            minor: which minor version of nbformat 4 the file has; before 5 cells have no ids.
             metadata: of the notebook.
         """
         path = self.server.path()
         own = [cell(one) if isinstance(one, str) else one for one in cells]
-        if minor >= IDS_SINCE:
-            own = [
-                {"id": f"cell-{place}-of-{Path(path).stem}", **one} for place, one in enumerate(own)
-            ]
+        own = [{"id": f"cell-{at}-of-{Path(path).stem}", **one} for at, one in enumerate(own)]
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         notebook = {
             "cells": own,
             "metadata": {"kernelspec": kernel, **metadata},
             "nbformat": 4,
-            "nbformat_minor": minor,
+            "nbformat_minor": 5,
         }
         (self.server.folder / path).write_text(json.dumps(notebook), encoding="utf-8")
         book = Book(self, self.page, path)

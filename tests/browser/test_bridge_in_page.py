@@ -336,24 +336,6 @@ def test_the_bridge_comes_back(lab: Open, service: Emulator) -> None:
     assert book.front.heard.errors == []
 
 
-def test_a_page_that_gives_cells_other_identities(lab: Open, service: Emulator) -> None:
-    """A notebook of nbformat 4.4 does at each load; its cells take their turns over."""
-    book = lab([LOAD, ask("a"), ask("b"), "1"], minor=4)
-    book.run_all()
-    bridged(book)
-    before = book.ids()
-    book.save()
-    book.reopen()
-    assert not set(book.ids()) & set(before)
-    bridged(book)
-    assert turns(book, 3) == ["a", "b"]
-    bodies(service)
-    book.run(1)
-    assert bodies(service) == [["echo:a"]]
-    assert turns(book, 3) == ["a", "b"]
-    book.until(f"{CELL_WITH_MARK}[2]")
-
-
 def test_a_copy_of_a_notebook_on_the_same_kernel_has_turns_of_its_own(
     lab: Open, service: Emulator
 ) -> None:
