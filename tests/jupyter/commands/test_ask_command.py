@@ -15,11 +15,7 @@ from shells import FIXED, Shell, asked, bodies
 
 from chatmagic.conversation import template
 from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR
-from chatmagic.errors import (
-    GOES_ON,
-    CutOffError,
-    InputError,
-)
+from chatmagic.errors import GOES_ON, CutOffError, InputError
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
