@@ -24,12 +24,14 @@ from typing import Any, Final, get_args
 
 from chatmagic._json import exact_count, exact_number, word_of
 from chatmagic.conversation.request_facts import (
+    A_MODEL,
     A_NAME,
     Format,
     Parameters,
     cells_above,
     model_name,
     thread_name,
+    unquoted,
 )
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
@@ -161,7 +163,7 @@ _CELLS: Final = Kind(
     ("new", "all", "0", "1", "2", "3"),
 )
 _FORMAT: Final = Kind(word_of(Format), f"one of {', '.join(get_args(Format))}", get_args(Format))
-_MODEL: Final = Kind(lambda word: model_name(word.strip("\"'")), "the name of a model")
+_MODEL: Final = Kind(lambda word: model_name(unquoted(word)), A_MODEL)
 _THREAD: Final = Kind(thread_name, A_NAME)
 _LABEL: Final = Kind(str, "the label or tag of a cell")
 _SCHEMA: Final = Kind(_names, "the name of a variable")

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, field, replace
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self, TypeGuard
 
 from chatmagic._json import (
     digest,
@@ -56,9 +56,31 @@ thread_name: Final = exact(_name)
 A_NAME: Final = "a name: a letter, then letters, digits, _, - and ., 40 at most"
 """Description of a thread's name, in words."""
 
+
+def is_model_name(value: object) -> TypeGuard[str]:
+    """Return whether a value is the name of a model.
+
+    Args:
+        value: any value.
+    """
+    return isinstance(value, str) and value.isprintable() and 0 < len(value.strip()) <= _LONGEST
+
+
+def unquoted(name: str) -> str:
+    """Return a typed name of a model without the quotes around it, which no such name has.
+
+    Args:
+        name: the name as typed.
+    """
+    return name.strip(" \t\"'")
+
+
+_LONGEST: Final = 300
+A_MODEL: Final = f"the name of a model, {_LONGEST} printable characters at most"
+"""Description of a model's name, in words."""
 model_name: Final = exact(
-    lambda value: value if isinstance(value, str) and value.strip() else None,
-    "model is not the name of a model; leave it out to ask the configured one",
+    lambda value: value if is_model_name(value) else None,
+    f"model is not {A_MODEL}; leave it out to ask the configured one",
 )
 """Return the name of a model; anything else raises a :exc:`ValueError`."""
 

@@ -163,11 +163,10 @@ class Completions:
             return _files(fragment)
         conversation = self._kernel.session.conversation
         names = self._shell.user_ns.keys() - self._shell.user_ns_hidden.keys()
-        used = (turn.asked_model for turn in conversation.known_turns.values())
         listed: dict[str, Iterable[str]] = {
             "NAME": sorted(name for name in names if name[0] != "_"),
             "TURN": map(str, range(1, len(conversation) + 1)),
-            "MODEL": dict.fromkeys((*self._kernel.settings.listed_models, *filter(None, used))),
+            "MODEL": self._kernel.known_models(),
             "THREAD": conversation.threads,
             "CELL": self._kernel.background.cells,
         }

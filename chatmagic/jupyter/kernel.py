@@ -10,6 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from chatmagic._log import log_swallowed
 from chatmagic.conversation.cell_order import Layout, Pages
 from chatmagic.conversation.options import refuse_thread_and_ask
+from chatmagic.conversation.request_facts import is_model_name
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.jupyter.background import Background
@@ -142,6 +143,11 @@ class Kernel(ConfiguredEnvironment):
         """The latest reports of the kernel's pages; empty without the bridge."""
         bridge = self.page.bridge
         return Pages() if bridge is None else bridge.pages
+
+    def known_models(self) -> list[str]:
+        """Return the models that the server listed last, and those that this notebook asked."""
+        used = (turn.asked_model for turn in self.session.conversation.known_turns.values())
+        return [*dict.fromkeys((*self.settings.listed_models, *filter(is_model_name, used)))]
 
     def has_run_again(self, cell: str) -> None:
         """Report to the pages that a cell shows another output, if a turn carries it.

@@ -32,6 +32,8 @@ CASSETTE_MODES: Final = {
     "refresh": "every request is sent again and saved",
 }
 """The modes of a cassette, and their effects."""
+MOST_MODELS: Final = 1_000
+"""Largest number of models that a panel offers."""
 SHOWN: Final = 200
 """Largest number of characters of names."""
 
@@ -53,10 +55,19 @@ class Status:
         return state.credits.seen_at + max(here - state.received_at, timedelta())
 
     def standing(self) -> Message:
-        """Return the state in one word, and the settings of a question of the panel as rows."""
+        """Return the state in one word, the settings of the panel's questions, and the models.
+
+        The rows do not have the model: the panel shows it where another one can be chosen.
+        """
         order = self.kernel.order(None)
         window = self.kernel.session.conversation.window(order=order)
-        return {"state": self._state(), "rows": [*map(list, self._rows(window.instructions))]}
+        rows = self._rows(window.instructions)
+        return {
+            "state": self._state(),
+            "rows": [[name, words] for name, words in rows if name != "Model"],
+            "model": dict(rows).get("Model", "").removesuffix("."),
+            "models": self.kernel.known_models()[:MOST_MODELS],
+        }
 
     def _state(self) -> str:
         if self.kernel.is_replaying():

@@ -44,7 +44,8 @@ PANEL: Final = """<div class="chatmagic-panel"><div class="cm-composer">
 <button class="cm-button">Copy</button></div></article><article class="cm-turn cm-failed">
 <div class="cm-what"><strong>Failed</strong> Nothing was sent.</div></article>
 <p class="cm-waiting">Waiting</p></div></div><details class="cm-settings" open>
-<summary>Settings</summary><dl><dt>Model</dt><dd>m</dd></dl></details><div class="cm-head">
+<summary>Settings</summary><dl><dt>Model</dt><dd><input class="cm-model" value="m">
+<input class="cm-model" placeholder="n"></dd></dl></details><div class="cm-head">
 <span class="cm-title">Chat</span><span class="cm-badge">live</span>
 <select class="cm-thread"><option>main</option></select></div></div>"""
 """The parts of the panel that have a colour of their own."""

@@ -71,6 +71,37 @@ def test_the_keys_of_the_hand(lab: Callable[..., Book], service: Emulator) -> No
     assert book.ids() == cells
     assert book.js("return notebook.widgets[2].model.executionCount") is None
     assert prompts(service) == [["echo:one\ntwo"], ["echo:one\ntwo", "echo:three"]]
+    _choose_a_model(chat, service)
+    assert book.ids() == cells
+
+
+def _choose_a_model(chat: Chat, service: Emulator) -> None:
+    """Choose a model by keys, which are the field's own; its name is text."""
+    settings = chat.root.locator(".cm-settings")
+    settings.locator("summary").click()
+    field = settings.get_by_role("combobox", name="Model")
+    assert field.get_attribute("placeholder") == "none is named"
+    field.press_sequentially("'b<b>dd</b>'")
+    field.press("Enter")
+    chat.until("Model of the panel's questions: b<b>dd</b>.")
+    assert field.evaluate("node => node === document.activeElement")
+    assert field.input_value() == "b<b>dd</b>"
+    assert settings.locator("summary").inner_text() == "Settings in force, model b<b>dd</b>"
+    chat.ask("echo:four")
+    assert service.requests[-1].body["model"] == "b<b>dd</b>"
+    assert "model b<b>dd</b>" in chat.turns.last.locator(".cm-notes").inner_text()
+    options = "node => Array.from(node.list.options, ({value}) => value)"
+    assert field.evaluate(options) == ["b<b>dd</b>"]
+    assert settings.locator("b").count() == 0
+    field.fill("half")
+    field.press("Escape")
+    assert chat.focused()
+    assert field.input_value() == "b<b>dd</b>"
+    field.fill("")
+    field.press("Tab")
+    chat.until("Model of the panel's questions: the one in force.")
+    chat.ask("echo:five")
+    assert "model" not in service.requests[-1].body
 
 
 def test_stop_and_wait(lab: Callable[..., Book], service: Emulator) -> None:

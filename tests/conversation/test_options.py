@@ -22,7 +22,7 @@ from chatmagic.conversation.options import (
     refuse_cell_comments,
     refuse_thread_and_ask,
 )
-from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR, Parameters
+from chatmagic.conversation.request_facts import A_MODEL, ASKED_OF_AN_ERROR, Parameters
 from chatmagic.errors import InputError
 
 
@@ -177,7 +177,10 @@ def test_after_two_dashes_any_prompt_comes_back(text: str) -> None:
         ("-x y", "-x is not an option."),
         ("--help", "--help is not an option."),
         (f"--{'z' * 99}", f"--{'z' * 37}… is not an option."),
-        ("-m", "-m/--model takes the name of a model; none was given."),
+        ("-m", f"-m/--model takes {A_MODEL}; none was given."),
+        ("-m=''", f"-m/--model takes {A_MODEL}, not \"''\"."),
+        (f"-m {'m' * 301}", f"-m/--model takes {A_MODEL}, not '{'m' * 39}…'."),
+        ("-m a\0b x", f"-m/--model takes {A_MODEL}, not 'a\N{SYMBOL FOR NULL}b'."),
         ("-t -- 3", "-t/--temperature takes a finite number; none was given."),
         ("-t warm hi", "-t/--temperature takes a finite number, not 'warm'."),
         ("-t=1e999", "-t/--temperature takes a finite number, not '1e999'."),

@@ -10,12 +10,16 @@ import pytest
 
 from chatmagic._json import fields_from_json
 from chatmagic.conversation.request_facts import (
+    A_MODEL,
     Parameters,
     RequestFacts,
     Schema,
     Value,
     ValueKind,
+    is_model_name,
+    model_name,
     parts_of,
+    unquoted,
 )
 from chatmagic.models import Message
 
@@ -109,6 +113,16 @@ def test_parameters_that_make_no_sense_are_refused(told: object) -> None:
 def test_a_parameter_may_be_missing() -> None:
     """A null is as good as none, and what has no meaning here is left out."""
     assert fields_from_json(Parameters, {"last": None, "top_p": 1}) == {}
+
+
+@pytest.mark.parametrize("value", ["", " ", "a\nb", "a\u202eb", "\ud800", "m" * 301, None, 5])
+def test_what_is_no_name_of_a_model(value: object) -> None:
+    """No line of visible characters, or too long; a name may have spaces."""
+    assert not is_model_name(value)
+    with pytest.raises(ValueError, match=A_MODEL):
+        model_name(value)
+    assert model_name(" Llama 3 (8B)") == " Llama 3 (8B)"
+    assert (model_name("m" * 300), unquoted(" '\"a'b\"")) == ("m" * 300, "a'b")
 
 
 def test_the_prompt_as_typed() -> None:

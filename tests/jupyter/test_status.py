@@ -12,7 +12,7 @@ from logged import Emulator
 from loopback import DONE, Server, event, playing, stream
 from shells import Shell
 
-from chatmagic.jupyter.status import Status
+from chatmagic.jupyter.status import MOST_MODELS, Status
 from chatmagic.session.current import current_session
 from chatmagic.session.session import Session
 
@@ -42,6 +42,7 @@ def test_the_settings_in_force_are_told_in_words(
     assert rows["Settings"] == "as by default."
     assert kernel.standing()["state"] == "live"
     assert {"Model", "Instructions", "Cassette"}.isdisjoint(rows)
+    assert (kernel.standing()["model"], kernel.standing()["models"]) == ("", [])
     shell.do("%%chat_instructions\nBe terse.")
     shell.do("%config ChatMagics.temperature = 0.5")
     shell.do("%config ChatMagics.no_history = True")
@@ -49,8 +50,10 @@ def test_the_settings_in_force_are_told_in_words(
     shell.do("%config ChatMagics.model = 'small'")
     shell.do("%config ChatMagics.extra_body = {'token': 'secret'}")
     shell.do("%config ChatMagics.stream = 'off'")
-    rows = dict(kernel.standing()["rows"])
-    assert (rows["Model"], rows["Instructions"]) == ("small.", "9 characters: “Be terse.”")
+    told = kernel.standing()
+    rows = dict(told["rows"])
+    assert (told["model"], rows["Instructions"]) == ("small", "9 characters: “Be terse.”")
+    assert "Model" not in rows
     words = "extra_body = token, last = 0, no_history = True, stream = off, temperature = 0.5."
     assert rows["Settings"] == words
     shown = shell.do("%chat")
@@ -74,6 +77,19 @@ def test_the_settings_in_force_are_told_in_words(
     told = kernel.standing()
     assert told["state"] == "replay"
     assert told["rows"][0][0] == "Cassette"
+
+
+def test_a_panel_offers_the_models_that_tab_offers(shell: Shell) -> None:
+    """Those that were listed, then those that were asked, once each, and not without end."""
+    shell.kernel.settings.listed_models = ("small", "large")
+    for name in ("other", "small"):
+        shell.page(f"%chat -m {name} echo:a", name)
+    assert Status(shell.kernel).standing()["models"] == ["small", "large", "other"]
+    forged = replace(current_session().conversation.turns[0], asked_model="m" * 301)
+    current_session().change(lambda conversation: conversation.add(forged))
+    assert shell.kernel.known_models() == ["small", "large", "other"]
+    shell.kernel.settings.listed_models = tuple(map(str, range(MOST_MODELS + 1)))
+    assert len(Status(shell.kernel).standing()["models"]) == MOST_MODELS
 
 
 def test_requests_left_are_shown_beside_the_credits_alone(

@@ -220,6 +220,34 @@ test("the tools of the conversation say what they do, and only when they can", (
   assert.deepEqual(sent(), [{ kind: "put", turns: null, cells: ["a", "b"] }]);
 });
 
+test("a model is chosen in the settings, and shown as the kernel says it", () => {
+  const { model: input, models, rows, summary } = view.settings;
+  const fire = (kind) => input.listeners[kind].forEach((listener) => listener({}));
+  const [, field] = rows.children;
+  assert.deepEqual([input.value, input.placeholder, summary.textContent], ["", "small", "Settings in force"]);
+  assert.deepEqual(models.children.map((node) => node.getAttribute("value")), ["small", "large <b>"]);
+  assert.equal(models.getAttribute("id"), input.getAttribute("list"));
+  input.value = "'large'";
+  fire("input");
+  receive({ ...of("snapshot"), view: undefined });
+  assert.equal(input.value, "'large'");
+  fire("change");
+  assert.deepEqual(sent(), [{ kind: "model", model: "'large'" }]);
+  receive(MESSAGES.at(-1));
+  assert.deepEqual([input.value, input.placeholder, summary.textContent], ["large", "none is named", "Settings in force, model large"]);
+  assert.deepEqual(rows.children.map((node) => node.textContent), ["Model", ""]);
+  input.value = "hal";
+  fire("input");
+  view.key({ key: "Escape", target: input, preventDefault() {}, stopPropagation() {} });
+  assert.equal(input.value, "large");
+  assert.equal(document.activeElement, view.composer.input);
+  // It may have the focus.
+  assert.equal(rows.children[1], field);
+  assert.equal(field.moved, 1);
+  view.connection.lose();
+  assert.equal(input.disabled, true);
+});
+
 test("cells of turns are put where the kernel says, and reported", () => {
   receive(of("insert"));
   assert.deepEqual(model.cells.map(({ id }) => id), ["a", "p1", "b"]);

@@ -30,6 +30,7 @@ from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
+from chatmagic.conversation.request_facts import A_MODEL
 from chatmagic.conversation.steering import Instructions, ThreadStart
 from chatmagic.errors import (
     BudgetError,
@@ -89,7 +90,7 @@ def test_a_model_for_one_question(
     models = [received.body.get("model") for received in emulator.requests]
     assert models == ["small", None, "large"]
     assert [turn.asked_model for turn in session.conversation] == ["small", None]
-    why = "model is not the name of a model; leave it out to ask the configured one."
+    why = f"model is not {A_MODEL}; leave it out to ask the configured one."
     for model in (" ", 7):
         with pytest.raises(InputError, match=f"^{why} Nothing was sent."):
             session.ask("echo:d", model=model)  # type: ignore[arg-type]

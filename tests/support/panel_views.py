@@ -42,7 +42,7 @@ class Kernel:
 
     def standing(self) -> Message:
         """Say where."""
-        return {"state": "live", "rows": [["Service", "here"]]}
+        return {"state": "live", "rows": [["Service", "here"]], "model": "", "models": []}
 
     def defaults(self) -> dict[str, Any]:
         """Return the parameters."""

@@ -14,6 +14,7 @@ from chatmagic._version import __version__
 from chatmagic.client import config, keys
 from chatmagic.client.endpoint import request_fields
 from chatmagic.conversation.options import Option
+from chatmagic.conversation.request_facts import unquoted
 from chatmagic.doctor.doctor import Examination, Line
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.jupyter import transcript, views
@@ -62,7 +63,7 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
         raise CONNECT.refusal()
     place = config.first_address([(word, "%chat_connect")])
     if model is not None:
-        request_fields(kernel.settings.extra_body, model := model.strip("\"'"))
+        request_fields(kernel.settings.extra_body, model := unquoted(model))
     address = place.base_url if place.server is None else place.server.name
     kernel.choose(address, "%chat_connect", model)
     kernel.session.disconnect()

@@ -32,6 +32,7 @@ from chatmagic._log import log_swallowed, swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
+from chatmagic.conversation.request_facts import A_MODEL, is_model_name, unquoted
 from chatmagic.conversation.slots import Change
 from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Turn
@@ -42,7 +43,7 @@ from chatmagic.jupyter.transcript import PANEL_ABSENT, redone, saved, undone
 from chatmagic.protocol import credits as crediting
 from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Outcome, View, failure
 from chatmagic.session.session import Session
-from chatmagic.text import without_lone_surrogates
+from chatmagic.text import one_line, without_lone_surrogates
 
 Send = Callable[[Message], object]
 
@@ -52,6 +53,8 @@ CLEARED: Final = "A new conversation begins; Undo brings the old one back."
 CLEARED_THREAD: Final = "The turns of the thread {} are set aside; Undo brings them back."
 UNDER_WAY: Final = "A question from the panel is under way: its thread is shown until it ends."
 FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat still works."
+MODEL: Final = "Model of the panel's questions: {}."
+NO_MODEL: Final = f"Model takes {A_MODEL}, without spaces, not {{!r}}. Nothing was changed."
 NOT_KEPT: Final = "Not kept: this question was asked without history."
 
 Stage = Literal["asked", "sending", "waiting", "began"]
@@ -119,7 +122,7 @@ class KernelStatus(Protocol):
         """Return the present time by the service's clock, for the gauge."""
 
     def standing(self) -> Message:
-        """Return the state in one word, and the present settings as rows of words."""
+        """Return the state in one word, the present settings as rows, and the models."""
 
     def defaults(self) -> dict[str, Any]:
         """Return the parameters of the panel's questions, as ``Ask`` names them."""
@@ -184,6 +187,8 @@ class Panels:
         """The context in which messages are sent."""
         self.thread = ""
         """The thread that was chosen in a panel; empty for the last cell's thread."""
+        self.model = ""
+        """The model that was chosen in a panel; empty for the model in force."""
         self._shown: tuple[Shown, ...] = ()
         self._widgets: dict[str | None, tuple[DOMWidget, Shown]] = {}
         self._announced = dict(self.entries().window()[0])
@@ -318,6 +323,7 @@ class Panels:
             "count": len(conversation),
             "threads": names,
             "thread": name,
+            "model": self.model,
         }
 
     def publish(self, ended: Message | None = None) -> None:
@@ -350,7 +356,8 @@ class Panels:
             return self.kernel.standing()
         except Exception as error:  # noqa: BLE001 - the panel works without it
             log_swallowed(error)
-            return {"state": "unknown", "rows": [["State", failure(error)[0]]]}
+            why = [["State", failure(error)[0]]]
+            return {"state": "unknown", "rows": why, "model": "", "models": []}
 
     # How an ask goes.
 
@@ -527,10 +534,21 @@ class Panels:
             case "thread":
                 self.thread = message["thread"]
                 self.publish()
+            case "model":
+                answer(_notice(self._choose_model(message["model"])))
+                self.publish()
             case "placed":
-                turn, owner = self._turn(message["turn"]), owner_of(message["cell"])
-                if turn is not None and turn.entry == "panel":
-                    self._later(partial(self._hand_over, turn.number, owner), message, answer)
+                work = partial(self._hand_over, message["turn"], owner_of(message["cell"]))
+                self._later(work, message, answer)
+
+    def _choose_model(self, typed: str) -> str:
+        """Ask this model from now on, or the model in force if it is empty; return words on it."""
+        name = unquoted(typed)
+        # A cell that is made of the turn names it as a word behind -m.
+        if name and (" " in name or not is_model_name(name)):
+            return NO_MODEL.format(one_line(typed, 40))
+        self.model = name
+        return MODEL.format(name or "the one in force")
 
     def _later(self, work: Callable[[], object], message: Message, answer: Send) -> None:
         """Do work in the thread for slow work, as it may have to wait for a reply's end."""
@@ -556,10 +574,11 @@ class Panels:
         if why:
             answer(_notice(why, nonce))
             return
-        # A turn of the panel is asked again in its place. With another prompt it is like a changed
-        # cell that runs again.
+        # A turn of the panel is asked again in its place, and its own model is asked, as by
+        # %chat_retry. With another prompt it is like a changed cell that runs again.
+        model = old.model if old is not None and message["text"] is None else self.model or None
         names, shown = self.threads()
-        thread = shown if len(names) > 1 else None
+        thread = (shown if len(names) > 1 else None) if old is None else old.thread
         ask = Ask(
             without_lone_surrogates(text),
             owner=secrets.token_hex(8) if old is None else old.owner,
@@ -567,7 +586,7 @@ class Panels:
             entry="panel",
             asker="the panel",
             again=old.number if old is not None and old.as_typed == text else None,
-            **{**self.kernel.defaults(), "thread": thread if old is None else old.thread},
+            **{**self.kernel.defaults(), "thread": thread, "model": model},
         )
         self.pending[ask.live] = pending = PendingAsk(ask)
         pending.place(self.session.conversation.turns)
@@ -632,8 +651,10 @@ class Panels:
         self.session.change(pick)
 
     def _hand_over(self, number: int, owner: str) -> None:
-        """Make a cell the owner of a turn, so that its next run replaces the turn."""
-        self.session.change(lambda conversation: conversation.hand_over(number, owner))
+        """Make a cell the owner of a turn of the panel; its next run replaces the turn."""
+        turn = self._turn(number)
+        if turn is not None and turn.entry == "panel":
+            self.session.change(lambda conversation: conversation.hand_over(number, owner))
 
 
 def _notice(words: str, nonce: str | None = None) -> Message:

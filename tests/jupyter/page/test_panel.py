@@ -31,6 +31,7 @@ from shells import KEY, Page, Shell
 import chatmagic
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import owner_of
+from chatmagic.conversation.request_facts import A_MODEL
 from chatmagic.conversation.steering import ThreadStart
 from chatmagic.jupyter.page import drawing, panel
 from chatmagic.jupyter.page.drawing import DrawingLoop
@@ -265,6 +266,8 @@ def test_a_page_is_told_in_the_context_in_which_it_spoke(pages: Panels) -> None:
         {"kind": "go", "live": None},
         {"kind": "stop", "live": []},
         {"kind": "step", "step": "dump"},
+        {"kind": "model"},
+        {"kind": "model", "model": ["x"]},
         {"kind": "pong"},
         {"kind": {}},
         {},
@@ -462,7 +465,8 @@ def test_what_a_cell_has_set_is_shown(
     page.say("ping")
     page.until("pong")
     assert page.kinds == ["snapshot", "pong"]
-    monkeypatch.setattr(kernel, "standing", lambda: {"state": "replay", "rows": []})
+    standing = kernel.standing()
+    monkeypatch.setattr(kernel, "standing", lambda: {**standing, "state": "replay"})
     pages.look()
     assert page.until("snapshot")["standing"]["state"] == "replay"
 
@@ -575,6 +579,50 @@ def test_a_turn_is_asked_again_in_its_place(session: Session, page: View, servic
     assert [one.prompt for one in session.conversation] == ["one", "two"]
     page.say("step", step="redo")
     assert "edited" in page.until("notice")["words"]
+
+
+def test_a_model_is_chosen_for_the_questions_of_all_panels(
+    session: Session, pages: Panels, page: View, service: Service
+) -> None:
+    """Not for cells; a turn that is asked again keeps its own, one that is edited does not."""
+    other = View(pages)
+    page.say("model", model=" 'large' ")
+    assert page.until("notice")["words"] == "Model of the panel's questions: large."
+    assert other.until("snapshot")["model"] == "large"
+    page.asked("one")
+    session.run(Ask("of a cell", owner="c" * 16), Listener(None))
+    assert View(pages).sync()["model"] == "large"
+    other.say("model", model="")
+    assert other.until("notice")["words"] == "Model of the panel's questions: the one in force."
+    assert page.until("snapshot", model="")["count"] == 2
+    page.asked(None, replaces=1)
+    page.say("put", turns=None, cells=[])
+    (put,) = page.until("insert")["cells"]
+    assert put["cell"]["source"] == "%%chat -m large\none"
+    assert page.log()[0]["notes"] == ["model large"]
+    page.asked("one", replaces=put["turn"])
+    assert page.log()[0]["notes"] == []
+    asked = [(each.body["messages"][-1]["content"], each.body) for each in service.server.asked]
+    assert [(prompt, body.get("model")) for prompt, body in asked] == [
+        ("one", "large"),
+        ("of a cell", None),
+        ("one", "large"),
+        ("one", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"), [("m" * 301, f"'{'m' * 39}…'"), ("a\0b", "'a␀b'"), ("a b", "'a b'")]
+)
+def test_what_is_no_name_of_a_model_is_refused(page: View, typed: str, shown: str) -> None:
+    """In the words of ``-m``; the model stays, and the page is told so."""
+    page.say("model", model="large")
+    page.until("snapshot", model="large")
+    page.say("model", model=typed)
+    page.until("notice")
+    words = page.until("notice")["words"]
+    assert words == f"Model takes {A_MODEL}, without spaces, not {shown}. Nothing was changed."
+    page.until("snapshot", model="large")
 
 
 def test_one_thread_is_shown_and_can_be_changed(

@@ -4,7 +4,7 @@
 import { Asking, KernelConnection } from "./asking.js";
 import { CellExport } from "./code.js";
 import { Composer, isForFrontEnd } from "./composer.js";
-import { button, enable, make } from "./dom.js";
+import { arrange, button, enable, make } from "./dom.js";
 import { Gauge } from "./gauge.js";
 import { Log } from "./log.js";
 import { keepLostDraft, panelViews, saveOutput, takeLostDraft } from "./notebook.js";
@@ -73,6 +73,46 @@ class Header {
   }
 }
 
+/** The settings, folded: the model of the panel's questions, which can be chosen, and the others. */
+class Settings {
+  /** @param {string} id of the list of models, in this page @param {(model: string) => void} choose */
+  constructor(id, choose) {
+    this.isTyping = false;
+    this.chosen = "";
+    this.models = make("datalist", "", "", { id });
+    const hints = { "aria-label": "Model", list: id, autocomplete: "off", spellcheck: "false" };
+    this.model = make("input", "cm-model", "", hints);
+    this.model.addEventListener("input", () => (this.isTyping = true));
+    this.model.addEventListener("change", () => {
+      this.isTyping = false;
+      choose(this.model.value);
+    });
+    this.first = [make("dt", "", "Model"), make("dd", "", [this.model, this.models])];
+    this.rows = make("dl");
+    this.summary = make("summary");
+    this.node = make("details", "cm-settings", [this.summary, this.rows]);
+  }
+
+  /** Show the chosen model in place of a typed one. */
+  reset() {
+    this.isTyping = false;
+    this.model.value = this.chosen;
+  }
+
+  /** @param {import("./messages.js").Snapshot} snapshot */
+  show({ model, standing }) {
+    this.chosen = model;
+    if (!this.isTyping) this.reset();
+    this.model.placeholder = standing.model || "none is named";
+    this.models.replaceChildren(...standing.models.map((value) => make("option", "", "", { value })));
+    this.summary.textContent = model ? `Settings in force, model ${model}` : "Settings in force";
+    const rows = standing.rows.map(([name, value]) => {
+      return [make("dt", "", name), make("dd", "", value, { dir: "auto" })];
+    });
+    arrange(this.rows, [...this.first, ...rows.flat()]);
+  }
+}
+
 export class ChatView {
   /** @param {import("./notebook.js").Model} model @param {HTMLElement} element */
   constructor(model, element) {
@@ -109,7 +149,9 @@ export class ChatView {
       put: (turns) => this.put(turns),
       showEarlier: () => this.connection.send(this.store.wantEarlier()),
     });
-    this.rows = make("dl");
+    this.settings = new Settings(`cm-models-${this.connection.view}`, (model) => {
+      this.connection.send({ kind: "model", model });
+    });
     this.node = this.layout();
     this.key = this.key.bind(this);
     // Notebook 7 handles shortcuts before a key reaches the panel, JupyterLab after that.
@@ -123,13 +165,12 @@ export class ChatView {
   }
 
   layout() {
-    const summary = make("summary", "", "Settings in force");
     // In the order of Tab, which begins at the prompt. The style sheet shows them from below.
     const parts = [
       make("h2", "cm-unseen", "Chat"),
       this.composer.node,
       make("div", "cm-frame", [this.log.node, this.log.scroll.down]),
-      make("details", "cm-settings", [summary, this.rows]),
+      this.settings.node,
       this.header.node,
     ];
     const node = make("section", "chatmagic-panel mathjax_ignore", parts, { "aria-label": "Chat" });
@@ -181,10 +222,7 @@ export class ChatView {
     this.request(this.store.takeSnapshot(snapshot));
     this.header.gauge.show(snapshot.credits);
     this.header.showThreads(snapshot.threads, snapshot.thread);
-    const rows = snapshot.standing.rows.map(([name, value]) => {
-      return [make("dt", "", name), make("dd", "", value, { dir: "auto" })];
-    });
-    this.rows.replaceChildren(...rows.flat());
+    this.settings.show(snapshot);
     if (snapshot.ended) this.asking.takeEnd(snapshot.ended, ask);
     if (this.reloaded) this.connection.send({ kind: "save" });
     if (first) this.log.scroll.follow(true);
@@ -256,6 +294,7 @@ export class ChatView {
     if (event.isComposing || event.keyCode === 229) return;
     if (event.key === "Escape") {
       event.preventDefault();
+      this.settings.reset();
       this.stop();
     } else if (event.target === this.composer.input) {
       this.composer.key(event);
@@ -295,6 +334,7 @@ export class ChatView {
     this.composer.enable(active, !this.asking.busy && !lost);
     this.header.enable(this.store, !active && !lost);
     this.header.showState(lost ? "no kernel" : this.store.state?.standing.state ?? "");
+    this.settings.model.disabled = lost;
     this.log.lose(lost);
   }
 }
