@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
-from chatmagic._json import iso, shared_fields
+from chatmagic._json import iso, known_items, shared_fields
 from chatmagic.archive import notebook, output, restore
 from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
 from chatmagic.archive.table import TurnRow
@@ -248,7 +248,8 @@ def _compared(audit: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
             if command is not None and typed is not None and saved.record is not None:
                 for name in _SETTINGS:
                     value = saved.record.parameters.get(name)
-                    is_told = name in {*typed.parameters, *variable_fields(command.line)}
+                    implied = {"format"} if typed.schema is not None else set()
+                    is_told = name in {*typed.parameters, *variable_fields(command.line), *implied}
                     configured[name][cell.number] = None if is_told else value
             elif agrees[saved] is False:
                 own = next((each for each in left if each.recorded == saved.kind), None)
@@ -311,7 +312,10 @@ def _fits(command: MagicCall, saved: SavedOutput) -> bool:
     if parsed is None or record.in_place_of or parsed.prompt != record.prompt.rstrip("\n"):
         return False
     has_values = any(value.kind is None for value in record.values)
-    return parsed.parameters == record.parameters and not (parsed.raw and has_values)
+    # A question for JSON takes the nearest schema above it.
+    above = {"schema": record.parameters.get("schema")} if parsed.format == "json" else {}
+    asked = known_items(**{**above, **parsed.parameters})
+    return asked == record.parameters and not (parsed.raw and has_values)
 
 
 def _is_typed(command: MagicCall, steering: Steering | None) -> bool:

@@ -55,6 +55,23 @@ def test_a_notebook_in_order(tmp_path: Path, ran: Ran) -> None:
     ]
 
 
+def test_a_form_that_another_option_or_cell_implies_is_no_fault(
+    shell: Shell, tmp_path: Path, ran: Ran
+) -> None:
+    """A schema implies JSON, and a question for JSON takes the schema above; others are faults."""
+    paper = Paper(tmp_path / "n.ipynb")
+    for number, options in enumerate(
+        ("--schema dict", "--format json", "--format json --schema dict")
+    ):
+        source = f"%%chat {options}\necho:{{}}"
+        paper.ran(f"c{number}", source, shell.page(source, f"c{number}").outputs)
+    assert ran(paper.save())[0] == 0
+    paper.cells["c2"]["source"] = ["%%chat --format code\n", "echo:{}"]
+    code, told = ran(paper.save())
+    assert code == 1
+    assert "cell 3: its options were edited after it was asked." in told
+
+
 def test_a_quiet_cell_above_is_no_fault(audited: Audited) -> None:
     """Its turn is in no output, so nobody can tell what was carried below it."""
     first, quiet = Turn(prompt="p", reply=Reply("r")).digest, "0" * 64
