@@ -17,7 +17,7 @@ from functools import reduce
 from itertools import chain
 from typing import Any, Final, TypeVar, get_args
 
-from chatmagic.text import without_lone_surrogates
+from chatmagic.safe_text import without_lone_surrogates
 
 _Value = TypeVar("_Value")
 

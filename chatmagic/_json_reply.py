@@ -10,7 +10,7 @@ import math
 import re
 from typing import Any, Final, NoReturn
 
-from chatmagic.text import fences
+from chatmagic.safe_text import fences
 
 DEEPEST: Final = 100
 """Largest number of nested lists and objects."""

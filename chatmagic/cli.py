@@ -14,8 +14,8 @@ from typing import Any, Final, NoReturn
 
 from chatmagic import demo, install
 from chatmagic._version import __version__
-from chatmagic.client.words import words_for_shell
-from chatmagic.conversation.options import MANUAL, OPTIONS, Option, counterpart
+from chatmagic.client.advice_wording import words_for_shell
+from chatmagic.conversation.magic_line import MANUAL, OPTIONS, Option, counterpart
 from chatmagic.emulator.service import Settings
 from chatmagic.errors import ChatError, InputError
 

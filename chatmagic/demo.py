@@ -23,7 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from chatmagic.archive.files import replace_content
+from chatmagic.archive.atomic_files import replace_content
 from chatmagic.errors import ChatError, InputError
 
 Handler = Callable[[int, FrameType | None], object]

@@ -32,7 +32,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, Self
 
 from chatmagic.models import Credits, Reply
-from chatmagic.text import unlinked
+from chatmagic.safe_text import unlinked
 
 Which = Literal["connect", "first_byte", "silence", "total"]
 

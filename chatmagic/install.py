@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from chatmagic.archive.files import content_of, replace_content
+from chatmagic.archive.atomic_files import content_of, replace_content
 from chatmagic.errors import ChatError, InputError
 
 LINES: Final = """\

@@ -20,7 +20,7 @@ from chatmagic._json import (
     whole_number,
     word_of,
 )
-from chatmagic.text import to_terminal
+from chatmagic.safe_text import to_terminal
 
 if TYPE_CHECKING:
     import typing_extensions

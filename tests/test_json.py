@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chatmagic import _json
-from chatmagic.text import without_lone_surrogates
+from chatmagic.safe_text import without_lone_surrogates
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 

@@ -18,7 +18,8 @@ import chatmagic
 PACKAGE = ROOT / "chatmagic"
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}
 TOP = frozenset(
-    {"errors", "models", "text", "_json", "_json_reply", "_log", "_startup", "_version"}
+    {"_initial_environ", "_json", "_json_reply", "_log", "_version"}
+    | {"errors", "models", "safe_text"}
 )
 MIDDLE = ("client", "conversation", "render", "emulator")
 BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette", "batch")

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
 from chatmagic import _json
-from chatmagic.archive import files
-from chatmagic.conversation import chat_cell
-from chatmagic.conversation.chat_cell import Plan
+from chatmagic.archive import atomic_files
+from chatmagic.conversation import cell_magics
+from chatmagic.conversation.cell_magics import Plan
 from chatmagic.conversation.record import (
     VERSION,
     Did,
@@ -31,7 +31,7 @@ from chatmagic.conversation.record import (
 )
 from chatmagic.conversation.steering import STEERING, Steering
 from chatmagic.errors import InputError
-from chatmagic.text import numbered
+from chatmagic.safe_text import numbered
 
 READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""
@@ -145,7 +145,7 @@ class Notebook:
         outputs = cell.get("outputs")
         outputs = outputs if isinstance(outputs, list) else []
         others = tuple(map(_other_kind, (each for each in outputs if _record_of(each) is None)))
-        self.cells.append(NotebookCell(number, chat_cell.plan_of(source), bool(outputs), others))
+        self.cells.append(NotebookCell(number, cell_magics.plan_of(source), bool(outputs), others))
         if "live" in others:
             self.problems.append(
                 f"cell {number}: its reply is not complete: it was saved while it still arrived."
@@ -214,7 +214,7 @@ def content_of(path: Path) -> bytes:
     Raises:
         InputError: there is no file, or it cannot be read.
     """
-    content = files.content_of(path)
+    content = atomic_files.content_of(path)
     if content is None:
         raise InputError(f"{path} is not there.")
     return content

@@ -10,20 +10,20 @@ from importlib import metadata
 from typing import Any, Final, cast
 
 from chatmagic import models
-from chatmagic import text as plain
+from chatmagic import safe_text as plain
 from chatmagic._version import __version__
-from chatmagic.client.words import words_for_python
-from chatmagic.conversation import options
+from chatmagic.client.advice_wording import words_for_python
+from chatmagic.conversation import magic_line
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.record import Record, sealed
-from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.staleness import Cause
 from chatmagic.conversation.steering import Steering, instructions_note
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import GOES_ON
 from chatmagic.models import CodeBlock, Renderer, Reply
-from chatmagic.render import gauge, markdown_parser, markdown_writer, reply_forms
+from chatmagic.render import gauge, markdown_parser, reply_forms, safe_markdown
 from chatmagic.render.sanitize import QUIET, frame
-from chatmagic.text import counted
+from chatmagic.safe_text import counted
 
 STATE_WORDS: Final = {
     "complete": "",
@@ -107,7 +107,9 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
     """
     is_json = record is _NO_RECORD and reply.parsed is not None
     format = "json" if is_json else record.parameters.get("format", "markdown")
-    merged = [f"{each[0].upper()}{each[1:]}." for each in options.merged_cell_notes(record.prompt)]
+    merged = [
+        f"{each[0].upper()}{each[1:]}." for each in magic_line.merged_cell_notes(record.prompt)
+    ]
     states = "".join(
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
         for line in (*_states(reply, record), *merged)
@@ -147,14 +149,14 @@ def _thought_words(reasoning: str) -> str:
 
 def _markdown(reply: Reply, record: Record, body: str) -> str:
     """Return a reply as safe Markdown, with the lines around it."""
-    words = markdown_writer.escaped
+    words = safe_markdown.escaped
     footer = credit_line(reply, record)[1]
     blocks = [
         *(f"*{words(line)}*" for line in _lines_above(record)),
         body,
         *(f"**{words(line)}**" for line in _states(reply, record)),
         *(
-            f"{words(_kept_words(item, item.name))}\n\n{markdown_writer.fenced(item.text)}"
+            f"{words(_kept_words(item, item.name))}\n\n{safe_markdown.fenced(item.text)}"
             for item in record.values
             if item.text is not None
         ),
@@ -166,7 +168,7 @@ def _markdown(reply: Reply, record: Record, body: str) -> str:
 
 def _lines_above(record: Record) -> list[str]:
     """Return the lines above a reply: the question that it answers again, and a placeholder."""
-    lines = [f"{note}." for note in options.placeholder_notes(record.placeholder)]
+    lines = [f"{note}." for note in magic_line.placeholder_notes(record.placeholder)]
     if record.in_place_of:
         does = "This earlier reply is in force" if record.picked else "Asked again"
         does = "Continued" if record.continues else does

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
-from chatmagic import _json, text
+from chatmagic import _json, safe_text
 from chatmagic._json import shared_fields
 from chatmagic.archive.notebook import Notebook, SavedOutput
 from chatmagic.conversation import continuation, template
@@ -22,7 +22,7 @@ from chatmagic.conversation.steering import Replacement, Steering, ThreadStart, 
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.models import Reply, ReplyFacts
-from chatmagic.text import counted, numbered
+from chatmagic.safe_text import counted, numbered
 
 
 class CarriedTurns:
@@ -343,4 +343,4 @@ def named(turn: Turn) -> str:
     Args:
         turn: the turn.
     """
-    return text.one_line(", ".join(value.as_typed for value in turn.missing), SHOWN)
+    return safe_text.one_line(", ".join(value.as_typed for value in turn.missing), SHOWN)

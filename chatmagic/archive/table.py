@@ -16,12 +16,12 @@ from typing import Any, Final, Self
 
 from chatmagic._json import shared_fields
 from chatmagic.archive import notebook, restore
-from chatmagic.archive.conversation_json import records_of
+from chatmagic.archive.conversation_file import records_of
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
 from chatmagic.errors import InputError
 from chatmagic.models import Credits, Usage
-from chatmagic.text import one_line, without_lone_surrogates
+from chatmagic.safe_text import one_line, without_lone_surrogates
 
 _SHOWN = 200
 

@@ -26,19 +26,19 @@ from chatmagic.archive import notebook, output, restore
 from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
 from chatmagic.archive.table import TurnRow
 from chatmagic.cassette.file import CassetteFile, Interaction
-from chatmagic.conversation.chat_cell import MagicCall
-from chatmagic.conversation.options import OPTIONS, variable_fields
+from chatmagic.conversation.cell_magics import MagicCall
+from chatmagic.conversation.magic_line import OPTIONS, variable_fields
+from chatmagic.conversation.question import Parameters
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.steering import Instructions, Steering
 from chatmagic.conversation.turn import MAIN
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.models import Usage
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.known_secrets import key_shapes_in
+from chatmagic.protocol.secret_scanner import key_shapes_in
 from chatmagic.render import gauge
-from chatmagic.text import columns, counted, numbered, one_line
+from chatmagic.safe_text import columns, counted, numbered, one_line
 
 LONGEST_NAME: Final = 100
 EXCERPT: Final = 32

@@ -34,7 +34,7 @@ from chatmagic._json import (
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import BodyFacts, Usage
-from chatmagic.text import without_lone_surrogates
+from chatmagic.safe_text import without_lone_surrogates
 
 if sys.platform != "win32":
     import fcntl

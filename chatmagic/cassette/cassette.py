@@ -28,7 +28,7 @@ from chatmagic.cassette.match import Matcher, Query, difference, nearest
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE, first_set
 from chatmagic.client.endpoint import Endpoint, Timeout
 from chatmagic.errors import ChatError, InputError, NotRecordedError
-from chatmagic.text import counted
+from chatmagic.safe_text import counted
 
 # --- Choice of the cassette and its mode: environment, magic and configuration -------------------
 

@@ -40,16 +40,16 @@ from chatmagic._json import (
 )
 from chatmagic._log import swallowed
 from chatmagic.archive import notebook, restore
-from chatmagic.archive.files import content_of, folder_lock, replace_content
+from chatmagic.archive.atomic_files import content_of, folder_lock, replace_content
+from chatmagic.conversation.question import ASKED_FOR_THE_REST, AsTyped, Value
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST, AsTyped, Value
 from chatmagic.conversation.turn import NOTHING
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import BodyFacts, Credits, Message, Origin, amount
 from chatmagic.protocol import wire
 from chatmagic.protocol.credits import HEADERS
 from chatmagic.protocol.wire import Request
-from chatmagic.text import numbered
+from chatmagic.safe_text import numbered
 
 Merge = Callable[[tuple["Interaction", ...], tuple["Interaction", ...]], Iterable["Interaction"]]
 

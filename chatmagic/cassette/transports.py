@@ -23,7 +23,7 @@ from chatmagic.errors import ChatInterrupted
 from chatmagic.models import BodyFacts, Origin, Reply
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 from chatmagic.protocol.wire import Chunk
 
 LONGEST_ERROR: Final = 65_536

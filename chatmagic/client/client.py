@@ -15,6 +15,7 @@ from http import HTTPStatus
 from typing import Any, Final, NoReturn, Self
 
 from chatmagic.client import config
+from chatmagic.client.advice_wording import advice_in, words_for_python
 from chatmagic.client.endpoint import (
     ASKS_FOR_USAGE,
     Endpoint,
@@ -26,10 +27,9 @@ from chatmagic.client.endpoint import (
 from chatmagic.client.halt import Halt
 from chatmagic.client.stream import Asking, CreditTracker, ReplyStream
 from chatmagic.client.transport import HttpTransport, Transport
-from chatmagic.client.words import advice_in, words_for_python
 from chatmagic.errors import ChatError, InputError, NotRecordedError, NotUnderstoodError
 from chatmagic.models import Credits, Message, Origin, Reply
-from chatmagic.protocol.auth import Auth, Secret, refuse_keys
+from chatmagic.protocol.api_key import Auth, Secret, refuse_keys
 from chatmagic.protocol.wire import Request
 
 

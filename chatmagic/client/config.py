@@ -18,14 +18,14 @@ from typing import Any, Final
 
 import platformdirs
 
-from chatmagic.client import keys
+from chatmagic.client import key_store
+from chatmagic.client.advice_wording import words_for_python
 from chatmagic.client.endpoint import AUTH_VARIABLE, KEY_VARIABLES, NO_ADDRESS, Endpoint, Server
-from chatmagic.client.keys import KeyStore
-from chatmagic.client.words import words_for_python
+from chatmagic.client.key_store import KeyStore
 from chatmagic.errors import ConnectError, InputError, NotConnectedError
-from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
+from chatmagic.protocol.api_key import AUTH_WAYS, Auth, Secret
 from chatmagic.protocol.url import EMULATOR, origin_or_none, usable_url
-from chatmagic.text import one_line
+from chatmagic.safe_text import one_line
 
 Setting = tuple[str | None, str]
 """Value of a setting, ``None`` if it is unset, and its source in words."""
@@ -199,7 +199,7 @@ def known_keys() -> tuple[Secret, ...]:
     """Return the environment's keys for any address; values that are no key are ignored here."""
     name, file_name = KEY_VARIABLES
     key, path = Secret.or_none(_value(name)), _value(file_name)
-    return (*([] if key is None else [key]), *(keys.keys_in_file(path) if path else []))
+    return (*([] if key is None else [key]), *(key_store.keys_in_file(path) if path else []))
 
 
 def new_warnings(warnings: Iterable[str]) -> list[str]:
@@ -256,7 +256,7 @@ def _environments_key() -> tuple[Secret, str, tuple[str, ...]]:
     name, file_name = KEY_VARIABLES
     if _value(name):
         return usable_key(Secret.or_none(_value(name)), name), name, ()
-    key, warnings = keys.key_in_file(_value(file_name))
+    key, warnings = key_store.key_in_file(_value(file_name))
     return usable_key(key, file_name), file_name, warnings
 
 

@@ -39,7 +39,7 @@ from urllib3.util.wait import wait_for_read, wait_for_write
 from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.errors import Which
-from chatmagic.protocol.auth import Auth, Secret
+from chatmagic.protocol.api_key import Auth, Secret
 
 NAP: Final = 0.05
 """Seconds between two looks at the halt while a socket connects."""

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from chatmagic._json import finite_number
 from chatmagic.errors import AuthenticationError, InputError
-from chatmagic.protocol.auth import Auth, Secret, is_secret_name, redacted
+from chatmagic.protocol.api_key import Auth, Secret, is_secret_name, redacted
 from chatmagic.protocol.url import EMULATOR, origin, shown_url
-from chatmagic.text import one_line
+from chatmagic.safe_text import one_line
 
 KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
 """The environment's variables of a key: itself, and the name of a file that holds it."""

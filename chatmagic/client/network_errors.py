@@ -31,7 +31,7 @@ from chatmagic.errors import (
     Which,
 )
 from chatmagic.protocol.url import is_loopback, origin
-from chatmagic.text import one_line
+from chatmagic.safe_text import one_line
 
 _SETTINGS: Final = "%chat shows the settings."
 _KNOWN: Final = (

@@ -39,7 +39,7 @@ from chatmagic.errors import (
 from chatmagic.models import BodyFacts, Credits, Origin, Reply, State
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse
-from chatmagic.protocol.auth import Auth, refuse_keys
+from chatmagic.protocol.api_key import Auth, refuse_keys
 from chatmagic.protocol.credits import RequestLimit
 from chatmagic.protocol.response_errors import (
     ABOUT_A_MODEL,
@@ -62,7 +62,7 @@ from chatmagic.protocol.wire import (
     is_cut,
     plain_content,
 )
-from chatmagic.text import one_line
+from chatmagic.safe_text import one_line
 
 _NOTHING_CAME: Final = (
     f"{COST_UNKNOWN} Ask again to try once more; if the conversation is long, it may fill the "

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from chatmagic.conversation.record import owner_of
-from chatmagic.text import one_line
+from chatmagic.safe_text import one_line
 
 _NAME: Final = 60  # characters of a notebook's name
 

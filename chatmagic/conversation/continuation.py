@@ -15,11 +15,11 @@ from math import prod
 from typing import Final, cast
 
 from chatmagic._json import digest, shared_fields
+from chatmagic.conversation.question import Format
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.request_facts import Format
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, ReplyFacts, Usage
-from chatmagic.text import FENCE, open_fence
+from chatmagic.safe_text import FENCE, open_fence
 
 _ALIKE: Final = 8
 """Smallest number of letters and digits in an overlap within a line; fewer may be chance."""

@@ -86,7 +86,8 @@ from dataclasses import replace
 from typing import Final, Self
 
 from chatmagic.conversation.cell_order import Layout
-from chatmagic.conversation.slots import (
+from chatmagic.conversation.staleness import Causes
+from chatmagic.conversation.state import (
     Change,
     ChangeKind,
     Slot,
@@ -98,7 +99,6 @@ from chatmagic.conversation.slots import (
     reply_of,
     with_slot,
 )
-from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.steering import Item, Replacement
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Position, Window

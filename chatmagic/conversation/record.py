@@ -33,7 +33,7 @@ from chatmagic._json import (
     whole_number,
     word_of,
 )
-from chatmagic.conversation.request_facts import NO_PARAMETERS, Parameters, Value
+from chatmagic.conversation.question import NO_PARAMETERS, Parameters, Value
 from chatmagic.models import Origin, ReplyFacts, State
 
 VERSION: Final = 1

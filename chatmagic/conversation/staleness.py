@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from chatmagic.conversation.slots import State, place_below, reply_of
+from chatmagic.conversation.state import State, place_below, reply_of
 from chatmagic.conversation.steering import Item, Replacement
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Window

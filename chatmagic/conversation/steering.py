@@ -21,13 +21,13 @@ from chatmagic._json import (
     sparse_field,
 )
 from chatmagic.conversation import template
+from chatmagic.conversation.question import Value, switch, thread_name
 from chatmagic.conversation.record import VERSION, kind_of, owner_from
-from chatmagic.conversation.request_facts import Value, switch, thread_name
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Position, Window
 from chatmagic.errors import InputError
 from chatmagic.models import Message
-from chatmagic.text import counted, one_line
+from chatmagic.safe_text import counted, one_line
 
 SteeringKind = Literal["instructions", "thread", "hiding", "pick"]
 

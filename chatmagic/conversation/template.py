@@ -18,10 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from chatmagic._log import log_swallowed
-from chatmagic.conversation.request_facts import Format, RequestFacts, Schema, Value
+from chatmagic.conversation.question import Format, RequestFacts, Schema, Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
-from chatmagic.text import fenced, one_line, without_memory_addresses
+from chatmagic.safe_text import fenced, one_line, without_memory_addresses
 
 OPEN: Final = "{{"
 CLOSE: Final = "}}"

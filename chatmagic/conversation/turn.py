@@ -9,8 +9,8 @@ from itertools import islice, takewhile
 from typing import Any, Final
 
 from chatmagic._json import chain_digest, digest, shared_fields, turn_digest
+from chatmagic.conversation.question import NO_PARAMETERS, RequestFacts, Value
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.request_facts import NO_PARAMETERS, RequestFacts, Value
 from chatmagic.models import Message, Reply, ReplyFacts, State
 
 MAIN: Final = "main"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import MAIN, NOTHING, Carried, Turn
 from chatmagic.models import Message
 

@@ -23,19 +23,19 @@ from requests.utils import get_environ_proxies, select_proxy
 
 from chatmagic._version import __version__
 from chatmagic.cassette.cassette import Cassette
-from chatmagic.client import config, keys
+from chatmagic.client import config, key_store
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatError
 from chatmagic.models import Message
-from chatmagic.protocol.auth import redacted
+from chatmagic.protocol.api_key import redacted
 from chatmagic.protocol.url import EMULATOR, is_loopback, origin, origin_or_none
 from chatmagic.protocol.wire import Request
+from chatmagic.safe_text import counted, one_line
 from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.ledger import Reservation
 from chatmagic.session.session import Session
-from chatmagic.text import counted, one_line
 
 Mark = Literal["ok", "!!", "!", "?"]
 """Mark of a line: fine; a fault that prevents an answer; unwise or slow; unknown."""
@@ -279,9 +279,10 @@ def files(examination: Examination) -> Iterator[Line]:
         todo = "The shell keeps conversations in it: free it, or set XDG_STATE_HOME."
         yield Line("!!" if examination.is_shell else "!", "files", words, todo)
         return
-    named, _ = config.environment_setting(keys.KEY_FILE_VARIABLE)
+    named, _ = config.environment_setting(key_store.KEY_FILE_VARIABLE)
     paths = [Path(named).expanduser()] if named else []
-    paths += [keys.open_store().folder / keys.FILE, *sorted((state / "shell").glob("*.json"))]
+    paths.append(key_store.open_store().folder / key_store.FILE)
+    paths += sorted((state / "shell").glob("*.json"))
     modes = {
         path: path.stat().st_mode & 0o777
         for path in paths

@@ -26,7 +26,7 @@ from operator import getitem
 from typing import Any, Final
 
 from chatmagic.models import Message, Usage
-from chatmagic.text import one_line, without_lone_surrogates
+from chatmagic.safe_text import one_line, without_lone_surrogates
 
 HIGHEST_COUNT: Final = 10_000
 QUOTED: Final = 61

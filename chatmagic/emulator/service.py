@@ -35,7 +35,7 @@ from urllib.parse import parse_qs
 
 from chatmagic.emulator import replies
 from chatmagic.protocol import sse
-from chatmagic.protocol.auth import Auth, Secret
+from chatmagic.protocol.api_key import Auth, Secret
 from chatmagic.protocol.wire import EMULATOR_SERVER, PATH, Chunk, ErrorBody, Request
 
 MODEL: Final = "emulator"

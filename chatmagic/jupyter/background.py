@@ -14,7 +14,7 @@ from typing import Final, cast
 from chatmagic._log import log_swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
-from chatmagic.jupyter.views import Live
+from chatmagic.jupyter.reply_views import Live
 from chatmagic.models import Reply
 from chatmagic.session.events import Ask, View, failure
 from chatmagic.session.session import interrupted

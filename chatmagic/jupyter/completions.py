@@ -20,9 +20,9 @@ from IPython.core.completer import (
 from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic._log import swallowed
-from chatmagic.conversation import options
-from chatmagic.conversation.chat_cell import first_line
-from chatmagic.conversation.options import Option
+from chatmagic.conversation import magic_line
+from chatmagic.conversation.cell_magics import first_line
+from chatmagic.conversation.magic_line import Option
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.kernel import Kernel
 
@@ -119,13 +119,13 @@ class Completions:
 
     def _of_question(self, line: str, body: str | None) -> tuple[str, list[SimpleCompletion]]:
         """Return the completions of the line of ``%chat``, or of the last line below ``%%chat``."""
-        at_end = options.line_end(line)
+        at_end = magic_line.line_end(line)
         if body is None and at_end.option is not None:
             return at_end.word, self._of_option(at_end.option, at_end.word)
         if body is None and not at_end.in_prompt:
-            return at_end.word, _starting(at_end.word, options.flags_starting(at_end.word))
+            return at_end.word, _starting(at_end.word, magic_line.flags_starting(at_end.word))
         with swallowed(ValueError):
-            if options.parse_line(line, self._kernel.settings.trait_values(config=True)).raw:
+            if magic_line.parse_line(line, self._kernel.settings.trait_values(config=True)).raw:
                 return "", []
         # Braces that were opened in an earlier line are LaTeX, or text.
         _, opened, expression = (line if body is None else body).rpartition("{{")

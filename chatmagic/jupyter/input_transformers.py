@@ -25,7 +25,7 @@ from IPython.core.inputtransformer2 import (
 )
 from IPython.core.interactiveshell import InteractiveShell
 
-from chatmagic.conversation import chat_cell
+from chatmagic.conversation import cell_magics
 from chatmagic.jupyter.commands import COMMANDS
 
 _PROMPTS: Final = "|".join(command.name for command in COMMANDS if command.is_prompt)
@@ -38,7 +38,7 @@ def whole_cell(lines: list[str]) -> list[str]:
     Args:
         lines: the cell's lines, with their line ends.
     """
-    call = chat_cell.whole_cell(lines)
+    call = cell_magics.whole_cell(lines)
     if call is None:
         return lines
     # IPython refuses an empty body before the magic runs, but accepts a line end.

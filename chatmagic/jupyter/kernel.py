@@ -9,20 +9,20 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic._log import log_swallowed
 from chatmagic.conversation.cell_order import Layout, Pages
-from chatmagic.conversation.options import refuse_thread_and_ask
-from chatmagic.conversation.request_facts import is_model_name
+from chatmagic.conversation.magic_line import refuse_thread_and_ask
+from chatmagic.conversation.question import is_model_name
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.jupyter.background import Background
-from chatmagic.jupyter.cells.execution import cell_source, running
+from chatmagic.jupyter.cells.running_cell import cell_source, running
 from chatmagic.jupyter.page.live_page import LivePage
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.models import Reply
+from chatmagic.safe_text import one_line
 from chatmagic.session.current import current_session
 from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.events import Changed
 from chatmagic.session.session import Session
-from chatmagic.text import one_line
 
 
 class Kernel(ConfiguredEnvironment):

@@ -13,13 +13,13 @@ from traitlets.config import Config
 
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.jupyter import commands, input_transformers
-from chatmagic.jupyter.cells.notes import CellNotes
+from chatmagic.jupyter.cells.executed_cells import CellNotes
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.completions import Completions
 from chatmagic.jupyter.kernel import Kernel
+from chatmagic.jupyter.reply_views import ReplyOnce
 from chatmagic.jupyter.settings import KernelSettings
-from chatmagic.jupyter.views import ReplyOnce
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 from chatmagic.session import current
 
 KEPT: Final = "_chatmagic_magics"

@@ -32,13 +32,13 @@ from chatmagic.cassette.cassette import MODES, CassetteOptions
 from chatmagic.client import config
 from chatmagic.client.endpoint import Timeout, request_fields, request_headers
 from chatmagic.errors import InputError
-from chatmagic.jupyter.cells.notes import CellNotes
+from chatmagic.jupyter.cells.executed_cells import CellNotes
 from chatmagic.models import Message
 from chatmagic.protocol import url
-from chatmagic.protocol.auth import AUTH_WAYS, Secret, redacted, refuse_keys
+from chatmagic.protocol.api_key import AUTH_WAYS, Secret, redacted, refuse_keys
 from chatmagic.protocol.wire import Request
+from chatmagic.safe_text import one_line
 from chatmagic.session.budget import Budget
-from chatmagic.text import one_line
 
 _SHOWN: Final = 300
 

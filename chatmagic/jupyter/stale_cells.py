@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 
 from chatmagic.conversation.staleness import Causes
 from chatmagic.protocol.credits import are_told
+from chatmagic.safe_text import counted
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.ledger import Meter
 from chatmagic.session.session import Session
-from chatmagic.text import counted
 
 
 def below(causes: Causes, order: Sequence[str]) -> dict[str, list[str]]:

@@ -7,19 +7,19 @@ from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import Any, Final
 
-from chatmagic import text
+from chatmagic import safe_text
 from chatmagic._json import shared_fields
 from chatmagic.cassette.cassette import CASSETTE
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.conversation import options
-from chatmagic.conversation.request_facts import Parameters, Value
+from chatmagic.conversation import magic_line
+from chatmagic.conversation.question import Parameters, Value
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
 from chatmagic.jupyter import transcript
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.auth import redacted
+from chatmagic.protocol.api_key import redacted
 from chatmagic.render import gauge, reply_forms
 from chatmagic.render.sanitize import QUIET
 from chatmagic.session.ledger import EMULATOR, service_of
@@ -82,7 +82,7 @@ class Status:
     def defaults(self) -> dict[str, Any]:
         """Return the parameters of the panel's questions, which are the defaults of cells."""
         settings = self.kernel.settings
-        parameters = shared_fields(options.parse_line("", settings.trait_values()), Parameters)
+        parameters = shared_fields(magic_line.parse_line("", settings.trait_values()), Parameters)
         return {**parameters, "above": None, "fit": settings.fit}  # no cell asks
 
     def streams(self) -> bool:
@@ -114,7 +114,7 @@ class Status:
         notes = f", {stale:,} stale" if stale else ""
         notes += "" if here.thread == MAIN else f"; this cell is in the thread {here.thread}"
         rows = self._rows(here.instructions)
-        rows.append(("Conversation", f"{text.counted(len(conversation), 'turn')}{notes}."))
+        rows.append(("Conversation", f"{safe_text.counted(len(conversation), 'turn')}{notes}."))
         try:
             rows += [("Budget", line) for line in self.kernel.session.ledger.budget_words()]
         except ChatError as error:
@@ -175,7 +175,8 @@ def service_words(endpoint: Endpoint, *, of_key: bool = True) -> str:
             f"Connected to the emulator of this kernel ({endpoint.url_from}): practice "
             "replies, no account, no key."
         )
-    name = "" if endpoint.server is None else f"{text.one_line(endpoint.server.name, SHOWN)} at "
+    server = endpoint.server
+    name = "" if server is None else f"{safe_text.one_line(server.name, SHOWN)} at "
     at = f"Connected to {name}{endpoint.origin} ({endpoint.url_from})"
     if not of_key:
         return f"{at}."
@@ -229,11 +230,11 @@ def cassette_words(kernel: Kernel) -> str | None:
 
 def _redacted(names: str, kernel: Kernel) -> str:
     """Return names on one line, without a key of the kernel's."""
-    return text.one_line(redacted(names, kernel.known_keys()), SHOWN)
+    return safe_text.one_line(redacted(names, kernel.known_keys()), SHOWN)
 
 
 def _shown(instructions: Value) -> str:
     """Return instructions in a line: their length and their beginning."""
-    file = text.one_line(instructions.expression)
-    size = f"{text.counted(instructions.size, 'character')}{f' from {file}' if file else ''}"
+    file = safe_text.one_line(instructions.expression)
+    size = f"{safe_text.counted(instructions.size, 'character')}{f' from {file}' if file else ''}"
     return f"{size}: “{reply_forms.excerpt(instructions.text or '')}”"

@@ -11,8 +11,8 @@ from typing import Final
 
 from chatmagic.archive import output
 from chatmagic.conversation.conversation import Conversation, reply_name
-from chatmagic.conversation.request_facts import Part, parts_of
-from chatmagic.conversation.slots import Change
+from chatmagic.conversation.question import Part, parts_of
+from chatmagic.conversation.state import Change
 from chatmagic.conversation.steering import STEERING, instructed
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
@@ -21,8 +21,8 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.wire import Request
 from chatmagic.render import markdown, reply_forms
 from chatmagic.render.sanitize import QUIET, frame
+from chatmagic.safe_text import PROSE, columns, counted, one_line, to_terminal, visible
 from chatmagic.session.session import Preview
-from chatmagic.text import PROSE, columns, counted, one_line, to_terminal, visible
 
 Shown = tuple[str, str]
 """A part of an output as safe HTML and as text."""

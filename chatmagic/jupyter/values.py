@@ -23,7 +23,7 @@ from IPython.utils.dir2 import get_real_method
 
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.models import Reply
-from chatmagic.text import counted, one_line, without_memory_addresses
+from chatmagic.safe_text import counted, one_line, without_memory_addresses
 
 LIMIT: Final = 4_000
 """Largest number of characters of a description, with its line on the omitted part."""

@@ -23,7 +23,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 from chatmagic import _json
 from chatmagic.models import Credits
 from chatmagic.protocol.wire import ErrorBody
-from chatmagic.text import counted
+from chatmagic.safe_text import counted
 
 Headers: TypeAlias = Collection[tuple[str, str]]
 Level = Literal["unknown", "ok", "low", "empty"]

@@ -36,10 +36,10 @@ from chatmagic.errors import (
 )
 from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 from chatmagic.protocol.url import origin
 from chatmagic.protocol.wire import ErrorBody
-from chatmagic.text import one_line
+from chatmagic.safe_text import one_line
 
 BODY_BYTES: Final = 65_536
 """Largest size of a body that is read for its error."""

@@ -14,7 +14,7 @@ import json
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from chatmagic.protocol import wire
-from chatmagic.protocol.alike import Alike, alike
+from chatmagic.protocol.chunk_fast_path import Alike, alike
 
 Kind = Literal["sse", "json", "empty", "other"]
 

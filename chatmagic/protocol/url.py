@@ -13,9 +13,9 @@ from typing import Final
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from chatmagic.errors import InputError
-from chatmagic.protocol.auth import is_secret_name, looks_like_a_key
+from chatmagic.protocol.api_key import is_secret_name, looks_like_a_key
 from chatmagic.protocol.wire import PATH
-from chatmagic.text import one_line
+from chatmagic.safe_text import one_line
 
 EMULATOR: Final = "emulator"
 """Text in place of the address of the emulator in this process."""

@@ -16,7 +16,7 @@ from chatmagic import _json
 from chatmagic._json import digest, finite_number, shared_fields, whole_number
 from chatmagic.models import BodyFacts, Message, Origin, Reply, State, Usage
 from chatmagic.protocol.thoughts import ThoughtSplitter
-from chatmagic.text import without_lone_surrogates
+from chatmagic.safe_text import without_lone_surrogates
 
 PATH: Final = "/v1/chat/completions"
 EMULATOR_SERVER: Final = "chatmagic-emulator"

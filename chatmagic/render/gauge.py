@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from chatmagic import text
+from chatmagic import safe_text
 from chatmagic.models import Credits, Usage
 from chatmagic.protocol import credits as crediting
 from chatmagic.render.sanitize import QUIET
@@ -64,9 +64,9 @@ def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
     parts = (
         None if temperature is None else f"t {temperature + 0.0:g}",
         None if most is None else f"max {most:,}",
-        None if model is None else f"model {text.one_line(model)}",
+        None if model is None else f"model {safe_text.one_line(model)}",
         parameters.get("format"),
-        None if schema is None else f"as {text.one_line(schema)}",
+        None if schema is None else f"as {safe_text.one_line(schema)}",
     )
     return " · ".join(part for part in parts if part)
 

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from chatmagic.text import one_line
+from chatmagic.safe_text import one_line
 
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#\\]|mailto:[^\s@]+@", re.IGNORECASE)
 _HOST: Final = re.compile(r"[\w.:-]+", re.ASCII)

@@ -22,7 +22,7 @@ from markdown_it.utils import EnvType
 
 from chatmagic._log import log_swallowed
 from chatmagic.render import markdown, markdown_parser, sanitize
-from chatmagic.text import PROSE, visible
+from chatmagic.safe_text import PROSE, visible
 
 LONGEST: Final = 1_500
 """Largest number of characters, beside one more line, that each drawing renders again."""

@@ -25,8 +25,8 @@ from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 from chatmagic._log import log_swallowed
-from chatmagic.render import formulas, links, markdown_parser, sanitize
-from chatmagic.text import PROSE, TYPESET, one_line, visible
+from chatmagic.render import formula_allowlist, links, markdown_parser, sanitize
+from chatmagic.safe_text import PROSE, TYPESET, one_line, visible
 
 MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render, plain ones 1 s
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
@@ -304,7 +304,7 @@ class _Renderer(RendererHTML):
     def formula(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         token = tokens[idx]
         env["tex"] += len(token.content) + _EACH_FORMULA
-        tex = "" if env["live"] else formulas.typeset_form(token.content)
+        tex = "" if env["live"] else formula_allowlist.typeset_form(token.content)
         if tex and env["tex"] <= _MOST_TEX:
             left, right = ("\\[", "\\]") if token.meta["display"] else ("\\(", "\\)")
             tag = "div" if token.block else "span"

@@ -11,9 +11,9 @@ from markdown_it.token import Token
 
 from chatmagic import _json_reply
 from chatmagic._json_reply import NotJSONError
-from chatmagic.render import markdown, markdown_writer, sanitize
+from chatmagic.render import markdown, safe_markdown, sanitize
 from chatmagic.render.live_markdown import LiveMarkdown, LiveText
-from chatmagic.text import PROSE, counted, fenced, one_line, visible
+from chatmagic.safe_text import PROSE, counted, fenced, one_line, visible
 
 _FENCE: Final = "`" * 80
 """The fence around JSON under way; no line of JSON closes so long a fence."""
@@ -56,12 +56,12 @@ def to_markdown(text: str, format: str) -> str:
         format: as for :func:`to_html`.
     """
     if format == "text":
-        return markdown_writer.as_typed(text)
+        return safe_markdown.as_typed(text)
     if format == "json":
-        return markdown_writer.fenced(to_text(text, format), "json")
+        return safe_markdown.fenced(to_text(text, format), "json")
     if _is_bare_code(text, format):
-        return markdown_writer.fenced(text)
-    return markdown_writer.to_markdown(text)
+        return safe_markdown.fenced(text)
+    return safe_markdown.to_markdown(text)
 
 
 def to_text(text: str, format: str) -> str:

@@ -13,7 +13,7 @@ import nh3
 from pygments.token import STANDARD_TYPES
 
 from chatmagic.render import links
-from chatmagic.text import PROSE, TYPESET, UNTYPESET, visible
+from chatmagic.safe_text import PROSE, TYPESET, UNTYPESET, visible
 
 REPLY: Final = f"chatmagic-reply {UNTYPESET}"
 """The classes of a reply's box."""

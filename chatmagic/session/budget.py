@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Self
 
 from chatmagic.errors import BudgetError, InputError
-from chatmagic.text import counted
+from chatmagic.safe_text import counted
 
 Unit = Literal["credits", "turns"]
 

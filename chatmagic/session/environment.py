@@ -17,7 +17,8 @@ from chatmagic.cassette.cassette import (
     CassetteOptions,
     resolve,
 )
-from chatmagic.client import config, keys
+from chatmagic.client import config, key_store
+from chatmagic.client.advice_wording import words_for_python
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import (
     ADDRESS_SETTINGS,
@@ -28,15 +29,14 @@ from chatmagic.client.endpoint import (
     request_headers,
 )
 from chatmagic.client.stream import CreditTracker
-from chatmagic.client.words import words_for_python
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Reply
 from chatmagic.protocol import url
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 from chatmagic.protocol.credits import are_told
 from chatmagic.protocol.wire import Request
-from chatmagic.text import one_line
+from chatmagic.safe_text import one_line
 
 
 class Environment:
@@ -270,7 +270,7 @@ class ConfiguredEnvironment(Environment):
             [config.environment_setting(AUTH_VARIABLE), (self.settings.auth, "auth")],
             file_url=self.settings.file_url,
             typed=self.typed,
-            open_store=keys.open_store,
+            open_store=key_store.open_store,
         )
 
     def model(self) -> str | None:

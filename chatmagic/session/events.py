@@ -10,19 +10,19 @@ from typing import Final
 from chatmagic.archive import output
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.record import Record
-from chatmagic.conversation.request_facts import (
+from chatmagic.conversation.question import (
     A_NAME,
     ASKED_FOR_THE_REST,
     Entry,
     RequestFacts,
     thread_name,
 )
+from chatmagic.conversation.record import Record
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.models import Reply
-from chatmagic.text import counted, one_line, to_terminal, visible, without_lone_surrogates
+from chatmagic.safe_text import counted, one_line, to_terminal, visible, without_lone_surrogates
 
 EMPTY: Final = "The prompt is empty. Nothing was sent."
 
@@ -207,7 +207,7 @@ def failure(error: BaseException | None) -> tuple[str, str]:
 
 
 class View:
-    """Display of one ask; this one shows nothing (see :mod:`chatmagic.jupyter.views`)."""
+    """Display of one ask; this one shows nothing (see :mod:`chatmagic.jupyter.reply_views`)."""
 
     def waiting(self, holder: str) -> None:
         """Show that this ask waits for another one.

@@ -12,13 +12,13 @@ from chatmagic import _json_reply
 from chatmagic._log import log_swallowed
 from chatmagic.client.endpoint import ASKS_FOR_USAGE, ServiceSetup
 from chatmagic.conversation import template
-from chatmagic.conversation.request_facts import Format, RequestFacts, Schema, Value
+from chatmagic.conversation.question import Format, RequestFacts, Schema, Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import GOES_ON, InputError, ReplyFormatError
 from chatmagic.models import Reply
 from chatmagic.protocol.wire import Request
+from chatmagic.safe_text import one_line
 from chatmagic.session.environment import ClientPool
-from chatmagic.text import one_line
 
 KEPT: Final = "Its text was paid for and is kept as a turn: %chat_history shows it."
 TOOK_SCHEMA: Final = (

@@ -26,12 +26,12 @@ from http import HTTPStatus
 from statistics import mean
 from typing import Any, Final, Literal
 
-from chatmagic import _startup
+from chatmagic import _initial_environ
 from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive.table import dataframe
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.conversation.request_facts import Entry as AskEntry
+from chatmagic.conversation.question import Entry as AskEntry
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
@@ -42,9 +42,9 @@ from chatmagic.errors import (
 )
 from chatmagic.models import Credits, Reply, Usage
 from chatmagic.protocol.wire import Request
+from chatmagic.safe_text import counted
 from chatmagic.session.budget import Budget
 from chatmagic.session.environment import Environment, of_process
-from chatmagic.text import counted
 
 Entry = Literal[AskEntry, "map", "models", "doctor"]
 Sure = Literal["alone", "several", "unknown"]
@@ -360,7 +360,7 @@ class Ledger:
             InputError: one of them is no budget.
         """
         texts = [
-            (_startup.BUDGET, _startup.BUDGET_VARIABLE),
+            (_initial_environ.BUDGET, _initial_environ.BUDGET_VARIABLE),
             (self._environment().budget(), SETTING),
         ]
         return [Budget.parse(text, setting) for text, setting in texts if text]

@@ -25,9 +25,9 @@ from chatmagic._log import log_swallowed, swallowed
 from chatmagic.batch.job_file import JobFile, RowReply, replay_key
 from chatmagic.batch.rows import Rows, is_table, refuse_taken, with_replies
 from chatmagic.cassette.cassette import AnswerSource
+from chatmagic.client.advice_wording import advice_in
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
-from chatmagic.client.words import advice_in
 from chatmagic.conversation import template
 from chatmagic.errors import (
     AuthenticationError,
@@ -41,15 +41,15 @@ from chatmagic.errors import (
     ReplyFormatError,
 )
 from chatmagic.models import BodyFacts, Credits, Reply
-from chatmagic.protocol.known_secrets import secret_in, secret_variables
+from chatmagic.protocol.secret_scanner import secret_in, secret_variables
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.protocol.wire import Request
+from chatmagic.safe_text import counted, one_line
 from chatmagic.session import forms
 from chatmagic.session.environment import ClientPool, Environment, setup_for
 from chatmagic.session.events import Ask
 from chatmagic.session.ledger import Ledger, Meter, Reservation, service_of
 from chatmagic.session.worker import Worker
-from chatmagic.text import counted, one_line
 
 MOST_WORKERS: Final = 32
 NAP: Final = 0.1

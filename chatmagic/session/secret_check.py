@@ -9,14 +9,14 @@ from typing import Final
 
 from chatmagic._json import digest
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
-from chatmagic.protocol.auth import refuse_keys
-from chatmagic.protocol.known_secrets import SecretVariable, secret_in, secret_variables
+from chatmagic.protocol.api_key import refuse_keys
+from chatmagic.protocol.secret_scanner import SecretVariable, secret_in, secret_variables
 from chatmagic.protocol.wire import Request
+from chatmagic.safe_text import one_line
 from chatmagic.session.events import Ask
-from chatmagic.text import one_line
 
 _HINTS: Final = {
     "cell": "--allow-secrets sends it from this cell",

@@ -32,17 +32,17 @@ from chatmagic.cassette.file import Interaction
 from chatmagic.cassette.match import Query
 from chatmagic.cassette.transports import RecordingTransport
 from chatmagic.client import config
+from chatmagic.client.advice_wording import advice_in
 from chatmagic.client.client import Client, ModelList
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.stream import CreditTracker, ReplyStream
-from chatmagic.client.words import advice_in
-from chatmagic.conversation import continuation, options, template
+from chatmagic.conversation import continuation, magic_line, template
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.question import Format, Part, RequestFacts, parts_of
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.request_facts import Format, Part, RequestFacts, parts_of
-from chatmagic.conversation.slots import Change
+from chatmagic.conversation.state import Change
 from chatmagic.conversation.steering import (
     Steering,
     ThreadStart,
@@ -64,9 +64,10 @@ from chatmagic.errors import (
     TooLongError,
 )
 from chatmagic.models import Credits, Message, Reply
-from chatmagic.protocol.auth import refuse_keys
+from chatmagic.protocol.api_key import refuse_keys
 from chatmagic.protocol.wire import Request
 from chatmagic.render import reply_forms
+from chatmagic.safe_text import counted, one_line
 from chatmagic.session import forms
 from chatmagic.session import map as many
 from chatmagic.session.environment import ClientPool, Environment, setup_for
@@ -85,7 +86,6 @@ from chatmagic.session.events import (
 from chatmagic.session.ledger import Ledger, Reservation
 from chatmagic.session.secret_check import SecretCheck
 from chatmagic.session.worker import NAP, AskLock, Worker, whole
-from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
     import typing_extensions
@@ -848,8 +848,8 @@ class AskRun:
         if front:
             sizes = (f"{one_line(v.name)} ({counted(v.size, 'character')})" for v in front)
             notes.append(f"in front of the question: {', '.join(sizes)}")
-        merged = options.merged_cell_notes(ask.as_typed) if ask.entry == "cell" else []
-        return [*notes, *ask.notes, *options.placeholder_notes(ask.placeholder), *merged]
+        merged = magic_line.merged_cell_notes(ask.as_typed) if ask.entry == "cell" else []
+        return [*notes, *ask.notes, *magic_line.placeholder_notes(ask.placeholder), *merged]
 
     def _endpoint(self) -> Endpoint:
         """Return the endpoint of the service, if the service answers."""

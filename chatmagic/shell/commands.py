@@ -24,12 +24,12 @@ from typing import Any
 import platformdirs
 
 from chatmagic._json import shared_fields
-from chatmagic.archive import conversation_json
-from chatmagic.archive.files import content_of, folder_lock, replace_content
-from chatmagic.client.words import words_for_shell
-from chatmagic.conversation import options
+from chatmagic.archive import conversation_file
+from chatmagic.archive.atomic_files import content_of, folder_lock, replace_content
+from chatmagic.client.advice_wording import words_for_shell
+from chatmagic.conversation import magic_line
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.request_facts import Parameters
+from chatmagic.conversation.question import Parameters
 from chatmagic.doctor.doctor import Examination, Line
 from chatmagic.errors import (
     AuthenticationError,
@@ -42,11 +42,11 @@ from chatmagic.errors import (
     RateLimitError,
 )
 from chatmagic.jupyter.settings import FileSettings
+from chatmagic.safe_text import to_terminal
 from chatmagic.session import current
 from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.events import Ask, Outcome, TextView
 from chatmagic.session.session import Session
-from chatmagic.text import to_terminal
 
 
 class _Shell(ConfiguredEnvironment):
@@ -177,7 +177,7 @@ def _latest(folder: Path) -> Path:
 def _read(path: Path) -> Conversation:
     """Return the conversation in a file, or raise an error for any other file."""
     try:
-        return conversation_json.loads(content_of(path) or b"")
+        return conversation_file.loads(content_of(path) or b"")
     except InputError:
         raise
     except ValueError:
@@ -190,7 +190,7 @@ def _read(path: Path) -> Conversation:
 def _save(path: Path, conversation: Conversation) -> None:
     """Write a conversation, whole or not at all."""
     try:
-        replace_content(path, conversation_json.dumps(conversation).encode(), mode=0o600)
+        replace_content(path, conversation_file.dumps(conversation).encode(), mode=0o600)
     except OSError as error:
         message = f"{_unwritable(path, error)} This reply is not kept."
         raise ChatError(message, reply=conversation.turns[-1].reply) from None
@@ -232,8 +232,8 @@ def _is_piped() -> bool:
 def _question(environment: ConfiguredEnvironment, arguments: Mapping[str, Any], text: str) -> Ask:
     """Return the question, with the options of the settings and of the command."""
     settings = environment.settings
-    parsed = options.parse_line("", settings.trait_values(config=True))
-    fields = {option.dest for option in options.OPTIONS if option.in_shell}
+    parsed = magic_line.parse_line("", settings.trait_values(config=True))
+    fields = {option.dest for option in magic_line.OPTIONS if option.in_shell}
     parsed = replace(parsed, **{name: arguments[name] for name in fields & set(arguments)})
     return Ask(
         text,

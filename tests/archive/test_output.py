@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from chatmagic.archive import output
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.record import Record, is_sealed
-from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.staleness import Cause
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
 from chatmagic.models import Credits, Reply, Usage

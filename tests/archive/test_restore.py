@@ -10,8 +10,8 @@ from talks import instructions_of
 
 from chatmagic.archive import notebook, restore
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.record import note, owner_of
-from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage

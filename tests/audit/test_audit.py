@@ -18,7 +18,7 @@ from shells import Shell
 from chatmagic.archive import notebook, restore
 from chatmagic.archive import output as turn_output
 from chatmagic.audit import audit
-from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage

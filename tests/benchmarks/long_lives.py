@@ -22,7 +22,7 @@ import loopback
 from rows import OURS, Row, by_turns, cpu
 
 from chatmagic import Client, Session
-from chatmagic.archive import conversation_json
+from chatmagic.archive import conversation_file
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import NOTHING, Turn
 from chatmagic.models import Reply
@@ -82,19 +82,19 @@ def asking(url: str, count: int) -> Row:
 def keeping() -> Iterator[Row]:
     """Yield the rows of the CPU seconds that saving many turns takes, and loading them."""
     made, texts = talk(SAVED), list[str]()
-    saving = cpu(lambda: texts.append(conversation_json.dumps(made)))
-    loading = cpu(lambda: conversation_json.loads(texts[0].encode()))
+    saving = cpu(lambda: texts.append(conversation_file.dumps(made)))
+    loading = cpu(lambda: conversation_file.loads(texts[0].encode()))
     for what, spent in (("saving", saving), ("loading", loading)):
         yield Row(f"{what} {SAVED:,} turns, CPU", {OURS: spent, "limit": 3.0}, "s", "limit", "≤ 1")
 
 
 def held(url: str, letters: int) -> Row:
     """Return the row of the memory that loaded turns take, once a question has carried them."""
-    saved = conversation_json.dumps(talk(HELD, letters))
+    saved = conversation_file.dumps(talk(HELD, letters))
     session = Session(Client(url, auth="none"))
     session.ask("And now?")
     tracemalloc.start()
-    loaded = conversation_json.loads(saved.encode(), session.conversation.added)
+    loaded = conversation_file.loads(saved.encode(), session.conversation.added)
     session.change(lambda conversation: conversation.load(loaded))
     session.ask("And now?")
     gc.collect()

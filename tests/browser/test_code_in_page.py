@@ -8,7 +8,7 @@ from typing import Any
 from hostile import CORPUS
 from rig import Book
 
-from chatmagic.render import markdown_parser, markdown_writer
+from chatmagic.render import markdown_parser, safe_markdown
 
 Open = Callable[..., Book]
 
@@ -174,7 +174,7 @@ def test_the_code_of_a_reply_has_quiet_buttons(lab: Open) -> None:
 def test_no_text_between_code_acts_in_a_markdown_cell(lab: Open) -> None:
     """Each hostile reply of the corpus as the Markdown cells that ``--prose`` makes of it."""
     sources = [
-        markdown_writer.to_markdown(part)
+        safe_markdown.to_markdown(part)
         for number, hostile in enumerate(CORPUS)
         if not hostile.long
         for part in markdown_parser.code_and_prose(hostile.armed(number, "https://evil.example"))

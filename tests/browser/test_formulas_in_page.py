@@ -8,7 +8,7 @@ from collections.abc import Callable
 from formula_cases import BAD, GOOD
 from rig import Book
 
-from chatmagic.render import formulas
+from chatmagic.render import formula_allowlist
 
 SHOW = """
 import json
@@ -26,7 +26,7 @@ def test_no_formula_is_an_error(lab: Callable[..., Book]) -> None:
     every = [*GOOD, *BAD]
     (book.front.server.folder / "tex.json").write_text(json.dumps(every), encoding="utf-8")
     book.run(0)
-    good = [tex for tex in every if formulas.typeset_form(tex)]
+    good = [tex for tex in every if formula_allowlist.typeset_form(tex)]
     book.until("document.querySelectorAll('mjx-container').length >= given", 2 * len(good) - 20)
     book.until("!document.querySelector('.mathjax_process:not(:has(mjx-container))')")
     assert book.js(SHOWN % ":is([data-mjx-error], mjx-merror, merror)") == 0
@@ -48,7 +48,7 @@ def test_no_formula_that_lacks_arguments_stops_the_page(lab: Callable[..., Book]
         r"x^\sqrt ",
     ]
     long = [part * 200 for part in parts]
-    assert all(map(formulas.typeset_form, long))
+    assert all(map(formula_allowlist.typeset_form, long))
     book = lab([SHOW, "1"])
     (book.front.server.folder / "tex.json").write_text(json.dumps(long), encoding="utf-8")
     book.run(0)

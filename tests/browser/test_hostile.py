@@ -16,7 +16,7 @@ from nbconvert import HTMLExporter
 from playwright.sync_api import BrowserContext, Page
 from rig import Book, Front, Tabs, wait
 
-from chatmagic.text import visible
+from chatmagic.safe_text import visible
 
 Open = Callable[..., Book]
 

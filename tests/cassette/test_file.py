@@ -26,7 +26,7 @@ from chatmagic.cassette.file import (
     headers_for,
     to_text,
 )
-from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
+from chatmagic.conversation.question import ASKED_FOR_THE_REST
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Credits, Message, Usage
 from chatmagic.protocol import credits as crediting

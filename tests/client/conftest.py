@@ -10,7 +10,7 @@ from loopback import PATIENCE, Server, unanswering
 
 from chatmagic.client.endpoint import Endpoint, ServiceSetup, Timeout
 from chatmagic.client.transport import HttpTransport
-from chatmagic.protocol.auth import Auth, Secret
+from chatmagic.protocol.api_key import Auth, Secret
 
 
 @pytest.fixture

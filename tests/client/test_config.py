@@ -21,9 +21,9 @@ from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.client.config import with_local_emulator
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.client.keys import KeyStore
+from chatmagic.client.key_store import KeyStore
 from chatmagic.errors import ChatError, ConnectError, InputError
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 from chatmagic.protocol.url import EMULATOR, is_loopback, origin, usable_url
 
 HOME = "https://home.example"

@@ -22,8 +22,8 @@ from chatmagic.client.endpoint import Endpoint, ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatError, ChatInterrupted, RequestTimeoutError, ServiceError
-from chatmagic.protocol.auth import Auth, Secret
-from chatmagic.text import without_memory_addresses
+from chatmagic.protocol.api_key import Auth, Secret
+from chatmagic.safe_text import without_memory_addresses
 
 
 def drip(begun: bytes, drop: bytes = b"x") -> Callable[[Peer], None]:

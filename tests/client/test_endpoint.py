@@ -11,7 +11,7 @@ from environments import resolved_in_client, resolved_in_kernel
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, Timeout, request_fields, request_headers
 from chatmagic.errors import AuthenticationError, InputError
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 
 KEY = "sk-private-7d1f"
 HOME, AWAY = "https://home.example", "https://away.example"

@@ -44,7 +44,7 @@ from chatmagic.errors import (
     RequestTimeoutError,
 )
 from chatmagic.models import Message, Usage
-from chatmagic.protocol.auth import Auth
+from chatmagic.protocol.api_key import Auth
 from chatmagic.protocol.response_errors import BODY_BYTES
 from chatmagic.protocol.wire import Request
 

@@ -37,7 +37,7 @@ from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatInterrupted, ConnectError, NotUnderstoodError
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 
 # --- Reading ------------------------------------------------------------------------------
 

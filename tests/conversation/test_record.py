@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from chatmagic._json import digest
 from chatmagic.conversation import record as module
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.record import NewerVersionError, Record, is_sealed, sealed
-from chatmagic.conversation.request_facts import Value
 from chatmagic.models import Credits, Usage
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)

@@ -10,9 +10,9 @@ from talks import abc, again, ask, carrying, go_on, layout, pick
 
 from chatmagic._json import digest
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.slots import Slot, State
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.staleness import Cause, Causes
+from chatmagic.conversation.state import Slot, State
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply

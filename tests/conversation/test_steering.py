@@ -13,12 +13,12 @@ from talks import abc, ask, carries, layout, prompts, set_aside
 
 from chatmagic._json import digest
 from chatmagic.conversation import steering
+from chatmagic.conversation.cell_magics import plan_of
 from chatmagic.conversation.cell_order import Layout
-from chatmagic.conversation.chat_cell import plan_of
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.record import NewerVersionError
-from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.slots import Change
+from chatmagic.conversation.state import Change
 from chatmagic.conversation.steering import (
     STEERING,
     Hiding,

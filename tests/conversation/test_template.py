@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.conversation import template
-from chatmagic.conversation.request_facts import Format, Schema, Value
+from chatmagic.conversation.question import Format, Schema, Value
 from chatmagic.conversation.template import (
     fill,
     fill_row,

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from chatmagic._json import chain_digest, chain_of, digest, turn_digest
-from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
 from chatmagic.models import Message, Reply
 

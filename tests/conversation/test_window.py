@@ -11,8 +11,8 @@ from talks import abc, ask, carrying, prompts
 
 from chatmagic.conversation import turn as turns
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.slots import place_below
+from chatmagic.conversation.question import Value
+from chatmagic.conversation.state import place_below
 from chatmagic.conversation.steering import Hiding, ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Position, Window

@@ -16,13 +16,13 @@ from loopback import DONE, Server, answer, event, playing, stream
 from served import left
 from shells import KEY, alone
 
-from chatmagic import _startup
+from chatmagic import _initial_environ
 from chatmagic.client.client import Client
-from chatmagic.client.keys import open_store
+from chatmagic.client.key_store import open_store
 from chatmagic.doctor import doctor
 from chatmagic.doctor.doctor import MOST_TOKENS, QUESTION, Examination, Line
 from chatmagic.jupyter.settings import FileSettings
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.session import Session
 
@@ -192,7 +192,7 @@ def test_one_request_beside_the_conversation() -> None:
 
 def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then nothing is sent."""
-    monkeypatch.setattr(_startup, "BUDGET", "1 turn")
+    monkeypatch.setattr(_initial_environ, "BUDGET", "1 turn")
     with Server(playing(stream(*COUNTED))) as server, Client(server.origin, "k") as client:
         session = Session(client)
         asked_by(session)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic.conversation.request_facts import Schema
+from chatmagic.conversation.question import Schema
 from chatmagic.conversation.template import words_on_form
 from chatmagic.emulator.replies import complete, in_words, reply, tokens
 from chatmagic.models import Message, Usage

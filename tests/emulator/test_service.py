@@ -18,7 +18,7 @@ from chatmagic.emulator.service import (
     keys_given,
     respond,
 )
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 from chatmagic.protocol.wire import Chunk
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -59,12 +59,12 @@ IN_A_CELL: Final = (
     *WAITING,
     *watched(
         "jupyter/commands/ask",
-        "jupyter/page/drawing",
+        "jupyter/page/drawing_loop",
         "jupyter/kernel",
         "jupyter/magics",
         "jupyter/page/live_page",
         "jupyter/settings",
-        "jupyter/views",
+        "jupyter/reply_views",
     ),
 )
 WORKING: Final = (
@@ -77,7 +77,7 @@ WORKING: Final = (
         "client/stream",
         "client/transport",
         "conversation/conversation",
-        "conversation/slots",
+        "conversation/state",
         "conversation/turn",
         "conversation/window",
         "protocol/wire",
@@ -463,9 +463,9 @@ def struck(path: str, press: Callable[[], object], thread: str, *, late: bool) -
 @pytest.mark.parametrize(
     ("path", "late"),
     [
-        ("chatmagic.conversation.options.parse_line", False),
+        ("chatmagic.conversation.magic_line.parse_line", False),
         ("chatmagic.conversation.template.fill", True),
-        ("chatmagic.jupyter.views.Once", True),
+        ("chatmagic.jupyter.reply_views.Once", True),
         ("chatmagic.session.session.Session.run", True),
     ],
 )

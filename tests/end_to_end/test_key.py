@@ -40,7 +40,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
 from chatmagic.models import Message
-from chatmagic.protocol.auth import Auth
+from chatmagic.protocol.api_key import Auth
 from chatmagic.protocol.url import origin, request_url
 from chatmagic.session.events import Ask, View
 from chatmagic.session.session import Session

@@ -14,7 +14,7 @@ from pages import Paper
 from reruns import sent_each_time, taken
 from shells import KEY
 
-from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
+from chatmagic.conversation.question import ASKED_FOR_THE_REST
 
 BOTH = "%chat echo:both\n%chat_thread both"
 CELLS = [

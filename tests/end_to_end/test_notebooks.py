@@ -32,7 +32,7 @@ from shells import Shell
 
 from chatmagic import cli
 from chatmagic.cassette.file import from_text, name_of, to_text
-from chatmagic.conversation.chat_cell import plan_of
+from chatmagic.conversation.cell_magics import plan_of
 from chatmagic.conversation.steering import Instructions, instructed
 from chatmagic.emulator import replies as practice
 from chatmagic.models import Message

@@ -11,8 +11,8 @@ import pytest
 from chatmagic._json import shared_fields
 from chatmagic.archive import restore
 from chatmagic.cassette.file import Interaction, from_text, to_text
+from chatmagic.conversation.question import RequestFacts
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import BodyFacts, Message, Reply, ReplyFacts, Usage
 from chatmagic.protocol.wire import Chunk, ReplyBuilder, Request

@@ -14,7 +14,7 @@ import pytest
 from project import ROOT
 
 from chatmagic._json import digest
-from chatmagic.archive import conversation_json, notebook
+from chatmagic.archive import conversation_file, notebook
 from chatmagic.archive.restore import restore
 from chatmagic.batch.job_file import JobFile, RowReply, replay_key
 from chatmagic.cassette.file import from_notebook, from_text, to_text
@@ -106,14 +106,14 @@ def test_a_notebook_is_restored() -> None:
 def test_a_conversation_is_written_back_byte_for_byte() -> None:
     """With its records, its values and its seal; the turns are those that were saved."""
     text = (FOLDER / "saved_conversation.json").read_text("utf-8")
-    conversation = conversation_json.loads(text.encode())
+    conversation = conversation_file.loads(text.encode())
     assert told(conversation) == TOLD
     below_the_hidden = (2, 3, 4, 5, 6)
     assert carried(conversation) == [
         *((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 0), (5,), ()),
         *(below_the_hidden, (*below_the_hidden, 8)),
     ]
-    assert conversation_json.dumps(conversation, keep_values=True) == text
+    assert conversation_file.dumps(conversation, keep_values=True) == text
 
 
 def test_a_job_file_is_read_and_written_back_byte_for_byte() -> None:

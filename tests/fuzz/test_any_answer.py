@@ -30,7 +30,7 @@ from chatmagic.errors import (
 from chatmagic.models import Message, Reply, Usage
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Chunk, Request
-from chatmagic.text import one_line, without_lone_surrogates
+from chatmagic.safe_text import one_line, without_lone_surrogates
 
 KEY = 'sk/fuzz+throw="away'
 FORMS = (KEY, quote(KEY, safe=""), json.dumps(KEY)[1:-1])

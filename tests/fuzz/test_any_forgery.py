@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from chatmagic.archive import output
 from chatmagic.audit import audit
 from chatmagic.audit.audit import Audit
-from chatmagic.conversation import chat_cell, options, record, template
-from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation import cell_magics, magic_line, record, template
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import MOST_TOKENS, Credits, Message, Reply, Usage
 from chatmagic.protocol.wire import Request
@@ -83,8 +83,8 @@ def books(draw: st.DrawFn) -> dict[str, Any]:
         asked = Request((Message("user", "x"),)).digest()
         told = replace(turn, carried=carried).to_record(asked, set(carried.digests))
         data, metadata = output.of_turn(turn.reply, told)
-        typed = options.typed_options(turn)
-        source = chat_cell.source_for(told.prompt, *typed, has_values=bool(turn.values))
+        typed = magic_line.typed_options(turn)
+        source = cell_magics.source_for(told.prompt, *typed, has_values=bool(turn.values))
         made.append(nbformat.v4.new_code_cell(source, outputs=[display(data, metadata)]))  # type: ignore[no-untyped-call]
         held.append(turn)
     for kind in draw(st.sampled_from([(), ("undo", "redo"), ("reset",)])):

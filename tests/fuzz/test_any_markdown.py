@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from chatmagic.render import markdown
-from chatmagic.render.markdown_writer import to_markdown
+from chatmagic.render.safe_markdown import to_markdown
 
 HTML: Final = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 TAGS: Final = set(

@@ -22,7 +22,7 @@ from pages import cell, output, text_cell
 
 from chatmagic.archive import output as turn_output
 from chatmagic.audit import audit
-from chatmagic.conversation import chat_cell, options
+from chatmagic.conversation import cell_magics, magic_line
 from chatmagic.conversation.record import note, sealed
 from chatmagic.conversation.steering import Instructions, ThreadStart
 from chatmagic.conversation.turn import Carried, Turn
@@ -50,7 +50,7 @@ def asked(number: int, held: list[Turn], chance: random.Random) -> tuple[dict[st
     record = turn.to_record(digest, {other.digest for other in held})
     record = replace(record, instructions=INSTRUCTIONS.value.bare)
     line = f"%chat -t {turn.temperature} {turn.prompt}"
-    source = chat_cell.source_for(turn.prompt, *options.typed_options(turn))
+    source = cell_magics.source_for(turn.prompt, *magic_line.typed_options(turn))
     shown = output(*turn_output.of_turn(turn.reply, record))
     return cell(chance.choice([source, line]), [shown], id=f"c{number}"), turn
 

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from chatmagic._json import turn_digest
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
-from chatmagic.conversation.request_facts import Entry
+from chatmagic.conversation.question import Entry
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
 from chatmagic.models import Origin
 from chatmagic.protocol import sse

@@ -19,10 +19,10 @@ from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol import url as address
 from chatmagic.protocol import wire
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 from chatmagic.protocol.response_errors import Answer, error_from_response
 from chatmagic.protocol.wire import Chunk, ReplyBuilder, Request
-from chatmagic.text import one_line, without_lone_surrogates
+from chatmagic.safe_text import one_line, without_lone_surrogates
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=12)

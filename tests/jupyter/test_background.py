@@ -17,9 +17,9 @@ from loopback import Server, playing, stream
 from shells import FIXED, Page, Shell, asked, left
 
 from chatmagic.errors import ChatError, ChatInterrupted, CutOffError
-from chatmagic.jupyter import views
+from chatmagic.jupyter import reply_views
 from chatmagic.jupyter.background import Background
-from chatmagic.jupyter.page.drawing import DrawingLoop
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, Began, Event, Fragment, View
@@ -64,13 +64,13 @@ def gate(shell: Shell) -> Iterator[Gate]:
 
 def at_waiting(monkeypatch: pytest.MonkeyPatch, act: Any) -> None:
     """Do something when a cell says that it waits."""
-    plain = views.Live.waiting
+    plain = reply_views.Live.waiting
 
-    def waiting(self: views.Live, holder: str) -> None:
+    def waiting(self: reply_views.Live, holder: str) -> None:
         plain(self, holder)
         act()
 
-    monkeypatch.setattr(views.Live, "waiting", waiting)
+    monkeypatch.setattr(reply_views.Live, "waiting", waiting)
     monkeypatch.setattr(View, "waiting", lambda *_: act())
 
 
@@ -381,7 +381,7 @@ def test_the_commands_wait_too(
     assert shows is None or shows in ran.texts[0]
 
 
-class Mute(views.Live):
+class Mute(reply_views.Live):
     """A view whose reply does not come."""
 
     def explain(self, error: BaseException) -> None:

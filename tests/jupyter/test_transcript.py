@@ -21,7 +21,7 @@ from talks import ask, set_aside
 from talks import saved as as_saved
 
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.request_facts import Entry
+from chatmagic.conversation.question import Entry
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter import transcript

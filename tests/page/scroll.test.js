@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import "./browser.js";
-import { ScrollFollower } from "../../chatmagic/jupyter/labextensions/chatmagic/page/log.js";
+import { ScrollFollower } from "../../chatmagic/jupyter/labextensions/chatmagic/page/message_list.js";
 
 let box;
 let follower;

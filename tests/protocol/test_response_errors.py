@@ -20,7 +20,7 @@ from chatmagic.errors import (
     ServiceError,
     TooLongError,
 )
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 from chatmagic.protocol.response_errors import (
     EXCERPT,
     Answer,
@@ -31,7 +31,7 @@ from chatmagic.protocol.response_errors import (
     safe_excerpt,
 )
 from chatmagic.protocol.wire import ErrorBody
-from chatmagic.text import one_line
+from chatmagic.safe_text import one_line
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KEY = Secret("key-7d1f-throw-away")

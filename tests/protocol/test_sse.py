@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chatmagic.protocol import sse
-from chatmagic.protocol.alike import Alike, alike
+from chatmagic.protocol.chunk_fast_path import Alike, alike
 from chatmagic.protocol.sse import Decoder, Event, Malformed, Payload
 
 PAIRS_UP_TO = 110

@@ -27,7 +27,7 @@ from chatmagic.protocol.wire import (
     is_cut,
     plain_content,
 )
-from chatmagic.text import without_lone_surrogates
+from chatmagic.safe_text import without_lone_surrogates
 
 HELLO = Message("user", "Hello")
 FULL = Chunk("Hi", finish_reason="stop", model="m", usage=Usage(1, 2, 3))

@@ -20,7 +20,7 @@ from chatmagic.render import markdown, reply_forms
 from chatmagic.render.markdown import to_html
 from chatmagic.render.reply_forms import live_reply
 from chatmagic.render.sanitize import LANGUAGE
-from chatmagic.text import PROSE
+from chatmagic.safe_text import PROSE
 
 # Written out here, so that a slip in the module's own lists is seen.
 TAGS = set(

@@ -10,7 +10,7 @@ from test_markdown import HOSTILE, ROOT
 
 from chatmagic.render.markdown import to_html
 from chatmagic.render.sanitize import frame, live_box, live_mark, reply_box
-from chatmagic.text import visible
+from chatmagic.safe_text import visible
 
 
 def test_nh3_alone_would_hold() -> None:

@@ -14,7 +14,7 @@ from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.errors import ConnectError, NotRecordedError
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 from chatmagic.session import current
 from chatmagic.session.environment import Environment, setup_for
 from chatmagic.session.session import Session

@@ -15,7 +15,7 @@ from environments import GivenEnvironment
 from libraries import library
 from logged import Emulator
 
-from chatmagic.conversation.request_facts import Schema
+from chatmagic.conversation.question import Schema
 from chatmagic.errors import ChatInterrupted, InputError, ReplyFormatError
 from chatmagic.models import Reply
 from chatmagic.session import forms

@@ -16,7 +16,7 @@ from hypothesis import given as examples
 from hypothesis import strategies as st
 from row_service import RowService
 
-from chatmagic import _startup
+from chatmagic import _initial_environ
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import (
@@ -277,7 +277,7 @@ def test_the_environments_budget_holds_beside_the_notebooks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A notebook can lower it, and not raise it."""
-    monkeypatch.setattr(_startup, "BUDGET", "4 turns")
+    monkeypatch.setattr(_initial_environ, "BUDGET", "4 turns")
     for budget, asked in [("1000", 4), ("2 turns", 2), (None, 4)]:
         account = Account(kept(budget))
         with pytest.raises(BudgetError):

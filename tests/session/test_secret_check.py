@@ -13,7 +13,7 @@ from logged import Emulator
 from shells import KEY
 
 from chatmagic.cassette.cassette import CassetteConfig, Mode
-from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError

@@ -22,15 +22,15 @@ from served import left
 from shells import FIXED, KEY
 from short_service import ShortService
 
-from chatmagic import _startup
+from chatmagic import _initial_environ
 from chatmagic.archive import output
 from chatmagic.cassette.cassette import CassetteConfig, Mode
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.question import A_MODEL
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.request_facts import A_MODEL
 from chatmagic.conversation.steering import Instructions, ThreadStart
 from chatmagic.errors import (
     BudgetError,
@@ -45,7 +45,7 @@ from chatmagic.errors import (
     ServiceError,
     TooLongError,
 )
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 from chatmagic.session.budget import Budget
 from chatmagic.session.events import Ask, Changed, Event, Fragment, Thought, View
 from chatmagic.session.ledger import Ledger
@@ -753,7 +753,7 @@ def test_plain_python_is_not_told_of_commands(
     variable: str, hint: str, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither of a budget's, in an ask and a map, nor of a cassette's."""
-    monkeypatch.setattr(_startup, "BUDGET", "0 turns")
+    monkeypatch.setattr(_initial_environ, "BUDGET", "0 turns")
     for ask in (session.ask, lambda text: session.map(text, [1], yes=True)):
         with pytest.raises(BudgetError) as caught:
             ask("{{ it }}")
@@ -766,7 +766,7 @@ def test_plain_python_is_not_told_of_commands(
 
 def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """As any request; nothing was sent then."""
-    monkeypatch.setattr(_startup, "BUDGET", "1 turn")
+    monkeypatch.setattr(_initial_environ, "BUDGET", "1 turn")
     with Server(playing(document(LIST))) as server, Client(server.origin, "k") as client:
         session = Session(client)
         session.models()

@@ -282,7 +282,7 @@ def test_a_reply_that_cannot_be_kept(
 
 def test_a_budget_holds(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is for one question here; 4 is the code."""
-    monkeypatch.setattr("chatmagic._startup.BUDGET", "0 turns")
+    monkeypatch.setattr("chatmagic._initial_environ.BUDGET", "0 turns")
     with Server(playing(stream(event("a", finish_reason="stop"), DONE))) as server:
         monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
         ran = ask("a")

@@ -31,7 +31,7 @@ from loopback import (
 from project import ROOT
 from shells import FIXED, KEY, alone
 
-from chatmagic import _startup, cli
+from chatmagic import _initial_environ, cli
 
 Doctor = Callable[..., tuple[int, str]]
 
@@ -209,7 +209,7 @@ def make(fault: dict[str, Any], patch: pytest.MonkeyPatch, folder: Path, ca: tru
         patch.setenv(name, value.format(**places))
     for name in fault.get("unset", ()):
         patch.delenv(name)
-    patch.setattr(_startup, "BUDGET", fault.get("budget", ""))
+    patch.setattr(_initial_environ, "BUDGET", fault.get("budget", ""))
     configuration = folder / "ipython" / "profile_default" / "ipython_config.py"
     configuration.parent.mkdir(parents=True)
     waits = f"timeout = {QUICK}" if fault.get("script") in WAITED_FOR else "temperature = None"

@@ -15,7 +15,7 @@ from chatmagic._json import timestamp
 from chatmagic.archive import output as turn_output
 from chatmagic.archive import restore
 from chatmagic.cassette.file import Interaction, to_text
-from chatmagic.conversation import chat_cell, options
+from chatmagic.conversation import cell_magics, magic_line
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol.wire import Request
@@ -35,8 +35,8 @@ def page(prompt: str = "p", reply: str = "r", **changes: Any) -> dict[str, Any]:
     made = turn.to_record(Request((Message("user", prompt),)).digest())
     told = replace(made, **changes)
     turn = restore.turn_of(told, reply, owner=None)
-    source = chat_cell.source_for(
-        prompt, *options.typed_options(turn), has_values=bool(told.values)
+    source = cell_magics.source_for(
+        prompt, *magic_line.typed_options(turn), has_values=bool(told.values)
     )
     return cell(source, [output(*turn_output.of_turn(turn.reply, told))])
 

@@ -10,12 +10,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest import mock
 
-from chatmagic.client import config, keys
+from chatmagic.client import config, key_store
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.client.keys import KeyStore
+from chatmagic.client.key_store import KeyStore
 from chatmagic.jupyter.kernel import Kernel
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 from chatmagic.session.environment import Environment
 
 
@@ -78,7 +78,7 @@ def resolved_in_kernel(
     kernel = Kernel(cast("Any", None), cast("Any", settings))
     kernel.chosen, kernel.typed = chosen, typed or {}
     kept = store or SimpleNamespace(load=lambda _origin: None)
-    with variables(environ), mock.patch.object(keys, "open_store", return_value=kept):
+    with variables(environ), mock.patch.object(key_store, "open_store", return_value=kept):
         return kernel.endpoint()
 
 

@@ -31,7 +31,7 @@ IMPORTED: Final = (
     "chatmagic.emulator.server",
     "chatmagic.jupyter.commands.ask",
     "chatmagic.jupyter.page.bridge",
-    "chatmagic.jupyter.page.drawing",
+    "chatmagic.jupyter.page.drawing_loop",
     "chatmagic.jupyter.kernel",
     "chatmagic.jupyter.magics",
     "chatmagic.render.live_markdown",

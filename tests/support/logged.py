@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from chatmagic.emulator import server, service
 from chatmagic.emulator.service import HttpRequest, HttpResponse, keys_given
-from chatmagic.protocol.auth import Auth
+from chatmagic.protocol.api_key import Auth
 
 Fault = Literal["cut", "hold", "garbage", "error"]
 

@@ -18,7 +18,7 @@ from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError
 from chatmagic.models import Message, Origin, Reply
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.api_key import Secret
 
 KEY = "key-7d1f-throw-away"
 ASK = [Message("user", "Hello?")]

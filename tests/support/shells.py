@@ -20,12 +20,12 @@ from IPython.core.interactiveshell import InteractiveShell
 from logged import Emulator, Settings
 from traitlets.config import Config
 
-from chatmagic import _startup
+from chatmagic import _initial_environ
 from chatmagic.client import config as client_config
 from chatmagic.client import config as settings
-from chatmagic.client import keys
+from chatmagic.client import key_store
 from chatmagic.emulator import server
-from chatmagic.jupyter.cells.execution import HOSTS
+from chatmagic.jupyter.cells.running_cell import HOSTS
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.session import current
 
@@ -244,13 +244,13 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
         monkeypatch.delenv(name, raising=False)
     for host in HOSTS:
         monkeypatch.delenv(host.variable, raising=False)
-    monkeypatch.setattr(_startup, "BUDGET", "")
+    monkeypatch.setattr(_initial_environ, "BUDGET", "")
     # An emulator that a test connects to by name pauses after each piece, as for a reader.
     monkeypatch.setattr(server, "FRESH", replace(server.FRESH, delay=0.0))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
-    monkeypatch.setattr(keys, "find_keyring", lambda: None)
+    monkeypatch.setattr(key_store, "find_keyring", lambda: None)
     forget()
     monkeypatch.setattr(client_config, "kernel", None)
     settings.warned.clear()

@@ -10,8 +10,8 @@ from chatmagic._json import digest
 from chatmagic.conversation import continuation
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.request_facts import Entry, Value
-from chatmagic.conversation.slots import Change
+from chatmagic.conversation.question import Entry, Value
+from chatmagic.conversation.state import Change
 from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import Reply

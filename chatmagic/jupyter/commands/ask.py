@@ -11,21 +11,21 @@ from typing import Any, Final
 
 from chatmagic._json import shared_fields
 from chatmagic.client.halt import Halt
-from chatmagic.conversation import chat_cell, options, template
-from chatmagic.conversation.options import ParsedLine
-from chatmagic.conversation.request_facts import Parameters, Value, correction
+from chatmagic.conversation import cell_magics, magic_line, template
+from chatmagic.conversation.magic_line import ParsedLine
+from chatmagic.conversation.question import Parameters, Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
-from chatmagic.jupyter import transcript, views
-from chatmagic.jupyter.cells.execution import Execution, cell_source, running
-from chatmagic.jupyter.cells.listing import with_markdown
-from chatmagic.jupyter.cells.notes import CellRun
+from chatmagic.jupyter import reply_views, transcript
+from chatmagic.jupyter.cells.cells_above import with_markdown
+from chatmagic.jupyter.cells.executed_cells import CellRun
+from chatmagic.jupyter.cells.running_cell import Execution, cell_source, running
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
 from chatmagic.jupyter.values import Descriptions
 from chatmagic.models import Reply
+from chatmagic.safe_text import counted, one_line
 from chatmagic.session.events import EMPTY, Ask, View
-from chatmagic.text import counted, one_line
 
 EXAMPLES: Final = (
     "%%chat\nExplain the central limit theorem to a biologist.\nUse one example.",
@@ -57,11 +57,11 @@ def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
     """
     parsed, body = _typed(kernel, given)
     if given.cell is None and not parsed.question(parsed.prompt):
-        views.show_html(*Status(kernel).summary())
+        reply_views.show_html(*Status(kernel).summary())
         return None
     text = parsed.question(parsed.prompt, body)
     names = kernel.shell.magics_manager.magics["line"]
-    command = options.mistaken_command(text, [name for name in names if "chat_" in name])
+    command = magic_line.mistaken_command(text, [name for name in names if "chat_" in name])
     if command is not None:
         raise InputError(
             f"Did you mean %{command}? Nothing was sent.",
@@ -85,7 +85,7 @@ def _fix(kernel: Kernel, given: Arguments) -> Reply | None:
 def _typed(kernel: Kernel, given: Arguments) -> tuple[ParsedLine, str]:
     """Return the line, and the body without its last line end."""
     settings, names = kernel.settings.trait_values(config=True), kernel.shell.user_ns
-    parsed = options.parse_line(given.line, settings, names=names)
+    parsed = magic_line.parse_line(given.line, settings, names=names)
     if parsed.background and given.cell is None:
         raise InputError(
             "--background cannot return a reply. Nothing was sent.",
@@ -93,13 +93,13 @@ def _typed(kernel: Kernel, given: Arguments) -> tuple[ParsedLine, str]:
         )
     body = (given.cell or "").removesuffix("\n")
     if not parsed.raw:
-        options.refuse_cell_comments(body)
+        magic_line.refuse_cell_comments(body)
     return parsed, body
 
 
 def _asked(kernel: Kernel, given: Arguments, parsed: ParsedLine, text: str) -> Reply | None:
     """Ask, and return the reply to a question on a line; ``None`` for a cell or a dry run."""
-    options.refuse_thread_and_ask(cell_source(kernel.shell))
+    magic_line.refuse_thread_and_ask(cell_source(kernel.shell))
     execution = running(kernel.shell)
     # A value of this prompt may be the reply to a question in the background, in any thread.
     waits_for_all = parsed.dry or (not parsed.raw and template.OPEN in text)
@@ -109,7 +109,8 @@ def _asked(kernel: Kernel, given: Arguments, parsed: ParsedLine, text: str) -> R
     settle(kernel, execution, threads, shown=not parsed.quiet, waits=waits)
     ask = _composed(kernel, parsed, text, execution)
     if parsed.dry:
-        views.show_html(*transcript.dry_run(kernel.session.preview(ask), kernel.session.credits))
+        preview = kernel.session.preview(ask)
+        reply_views.show_html(*transcript.dry_run(preview, kernel.session.credits))
         return None
     reply = send(kernel, ask, execution, output=parsed.output)
     return None if given.cell is not None else reply
@@ -160,7 +161,7 @@ def send(
         ChatInterrupted: see :meth:`chatmagic.session.session.Session.ask`.
     """
     view = _view(kernel, ask, execution)
-    if ask.background is None or not isinstance(view, views.Live):
+    if ask.background is None or not isinstance(view, reply_views.Live):
         return _send(kernel, ask, execution, view, output=output)
     work = partial(_send, kernel, ask, execution, view, output=output)
     # The value of an earlier run would be mistaken for the new reply.
@@ -182,7 +183,7 @@ def _send(
     result: object = None
     try:
         bridge = kernel.page.open_bridge() if execution.is_live else None
-        if bridge is not None and isinstance(view, views.Live):
+        if bridge is not None and isinstance(view, reply_views.Live):
             bridge.show_reply(ask.live, execution)
         reply = kernel.session.run(ask, view, halt).kept
         result = reply.parsed if ask.format == "json" else reply
@@ -255,13 +256,13 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
         return View()
     stream, is_in_text = kernel.settings.stream, execution.audience == "text"
     if _is_updated(kernel, execution):
-        plan = chat_cell.plan_of(cell_source(kernel.shell))
+        plan = cell_magics.plan_of(cell_source(kernel.shell))
         alone = len(plan.commands) == 1 and not plan.code
-        return views.Live(ask, kernel.page.drawing, alone=alone)
+        return reply_views.Live(ask, kernel.page.drawing, alone=alone)
     if stream == "text" or is_in_text:
         once, in_page = stream == "off", execution.audience == "page"
-        return views.Printed(in_page=in_page, piped=execution.piped, once=once)
-    return views.Once()
+        return reply_views.Printed(in_page=in_page, piped=execution.piped, once=once)
+    return reply_views.Once()
 
 
 def _is_updated(kernel: Kernel, execution: Execution) -> bool:
@@ -409,11 +410,13 @@ def _stop(kernel: Kernel, given: Arguments) -> None:
 CHAT: Final = Command(
     "chat",
     _ask,
-    options.OPTIONS,
+    magic_line.OPTIONS,
     is_prompt=True,
     has_body=True,
     waits=False,
-    usage=options.usage(EXAMPLES),
+    usage=magic_line.usage(EXAMPLES),
 )
-FIX: Final = Command("chat_fix", _fix, options.OPTIONS, is_prompt=True, has_body=True, waits=False)
+FIX: Final = Command(
+    "chat_fix", _fix, magic_line.OPTIONS, is_prompt=True, has_body=True, waits=False
+)
 STOP: Final = Command("chat_stop", _stop, forms=("[CELL]",), waits=False)

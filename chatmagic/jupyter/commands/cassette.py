@@ -9,13 +9,13 @@ from typing import Final
 from chatmagic.cassette.cassette import CassetteOptions
 from chatmagic.cassette.file import Interaction
 from chatmagic.client.config import MODE_VARIABLE
-from chatmagic.conversation.options import Option
+from chatmagic.conversation.magic_line import Option
 from chatmagic.errors import ChatError
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import CASSETTE_MODES, cassette_words
+from chatmagic.safe_text import counted, one_line, unlinked
 from chatmagic.session.session import Session
-from chatmagic.text import counted, one_line, unlinked
 
 NOTHING_IS_SENT: Final = (
     f"Nothing is sent until that is resolved; %env {MODE_VARIABLE}=live asks without it."

@@ -12,15 +12,15 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from chatmagic._json import digest
-from chatmagic.conversation.options import Option
-from chatmagic.jupyter import views
-from chatmagic.jupyter.cells.execution import running
+from chatmagic.conversation.magic_line import Option
+from chatmagic.jupyter import reply_views
+from chatmagic.jupyter.cells.running_cell import running
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.models import CodeBlock
-from chatmagic.render import markdown, markdown_parser, markdown_writer
-from chatmagic.text import counted, fenced, to_terminal, visible
+from chatmagic.render import markdown, markdown_parser, safe_markdown
+from chatmagic.safe_text import counted, fenced, to_terminal, visible
 
 Kind = Literal["code", "markdown"]
 PYTHON: Final = frozenset(["", "py", "py3", "pycon", "python", "python3", "ipython", "ipython3"])
@@ -67,7 +67,7 @@ def _code(kernel: Kernel, given: Arguments) -> None:
     if bridge is None or not bridge.listed_with(owner):
         _show(WITHOUT_PAGE, blocks)
         return
-    place = views.Place()
+    place = reply_views.Place()
     place.note(*_note(f"{counted(len(cells), 'cell')} for this page."))
 
     def take_answer(answer: Message) -> str:
@@ -95,7 +95,7 @@ def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:
     for part in markdown_parser.code_and_prose(text):
         if isinstance(part, str):
             if prose:
-                cells.append(("markdown", markdown_writer.to_markdown(part)))
+                cells.append(("markdown", safe_markdown.to_markdown(part)))
         elif part.language.strip("{}").lower() in PYTHON:
             cells.append(("code", visible(part.code)))
         else:
@@ -117,12 +117,12 @@ def _outcome(answer: Message) -> str:
 
 
 def _show(words: str, blocks: Sequence[CodeBlock] = ()) -> None:
-    views.show_html(*_note(words, blocks))
+    reply_views.show_html(*_note(words, blocks))
 
 
 def _note(words: str, blocks: Sequence[CodeBlock] = ()) -> tuple[str, str]:
     """Return a sentence and code to copy, as HTML and as text."""
-    html, text = views.sentence(words)
+    html, text = reply_views.sentence(words)
     code = markdown.to_html("\n\n".join(fenced(block.code) for block in blocks))
     return f"{html}{code}", "\n\n".join([text, *(to_terminal(block.code) for block in blocks)])
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from chatmagic.conversation import options
-from chatmagic.conversation.options import Option
+from chatmagic.conversation import magic_line
+from chatmagic.conversation.magic_line import Option
 from chatmagic.errors import InputError
 from chatmagic.jupyter.kernel import Kernel
 
@@ -93,7 +93,7 @@ class Command:
         text = self.usage or inspect.getdoc(self.run) or ""
         if self.is_prompt or not self.options:
             return text
-        return "\n".join([text, "", *options.help_lines(self.options)])
+        return "\n".join([text, "", *magic_line.help_lines(self.options)])
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ class Command:
             cell: the cell's body; ``None`` for none.
         """
         is_flag = line.casefold().split()[:1] in (["-h"], ["--help"])
-        return is_flag or (self.is_prompt and options.is_only_help(line, cell))
+        return is_flag or (self.is_prompt and magic_line.is_only_help(line, cell))
 
     def parse(self, line: str, cell: str | None = None) -> Arguments:
         """Return the arguments of a line, parsed by the options that the command declares.

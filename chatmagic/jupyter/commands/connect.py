@@ -8,27 +8,27 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from chatmagic import text
+from chatmagic import safe_text
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
-from chatmagic.client import config, keys
+from chatmagic.client import config, key_store
 from chatmagic.client.endpoint import request_fields
-from chatmagic.conversation.options import Option
-from chatmagic.conversation.request_facts import unquoted
+from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.question import unquoted
 from chatmagic.doctor.doctor import Examination, Line
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.jupyter import transcript, views
-from chatmagic.jupyter.cells.execution import Audience, host_of, running
+from chatmagic.jupyter import reply_views, transcript
+from chatmagic.jupyter.cells.running_cell import Audience, host_of, running
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.jupyter.status import address_rows, service_words
-from chatmagic.protocol.auth import Secret, redacted
+from chatmagic.protocol.api_key import Secret, redacted
 
 MOST_LISTED: Final = 500
 """Largest number of listed models."""
 _SHOWN: Final = 200
-_PLACES: Final[Mapping[str, keys.Storage]] = {"k": "keyring", "f": "private file"}
+_PLACES: Final[Mapping[str, key_store.Storage]] = {"k": "keyring", "f": "private file"}
 """Places to keep a key, by the answer to the question."""
 _FRONT_ENDS: Final[Mapping[Audience, tuple[str, str]]] = {
     "page": ("a page of JupyterLab, Notebook 7 or the like", "a reply is a display of its cell"),
@@ -78,27 +78,27 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
         line = f"%chat_connect {place.server.name} --model NAME"
         rows.append(("Model", f"one is required: {line}; %chat_connect --models lists them."))
     if count := len(kernel.session.conversation):
-        turns = text.counted(count, "turn")
+        turns = safe_text.counted(count, "turn")
         rows.append(("Conversation", f"{turns}, sent along; %chat_reset begins a new one."))
     rows += [("Warning", warning) for warning in config.new_warnings(place.warnings)]
-    views.show_html(*transcript.page(transcript.facts(rows, "Connection"), name="Connection"))
+    reply_views.show_html(*transcript.page(transcript.facts(rows, "Connection"), name="Connection"))
 
 
 def _list_models(kernel: Kernel) -> None:
     """Print the models that the service lists, and the cost of the request."""
     listed, took = kernel.session.models()
     keys, endpoint = kernel.known_keys(), kernel.session.endpoint
-    names = [text.one_line(redacted(name, keys), _SHOWN) for name in listed.names]
+    names = [safe_text.one_line(redacted(name, keys), _SHOWN) for name in listed.names]
     kernel.settings.listed_models = tuple(names[:MOST_LISTED])
     at = "here" if endpoint is None else endpoint.origin
-    print(f"{text.counted(len(names), 'model')} at {at}:")
+    print(f"{safe_text.counted(len(names), 'model')} at {at}:")
     for name in names[:MOST_LISTED]:
-        print(f"  {text.unlinked(name)}")
+        print(f"  {safe_text.unlinked(name)}")
     if len(names) > MOST_LISTED:
         print(f"  … and {len(names) - MOST_LISTED:,} more.")
     cost = "its answer does not say"
     if took is not None:
-        cost = f"by its answer it took {text.counted(took, 'credit')}"
+        cost = f"by its answer it took {safe_text.counted(took, 'credit')}"
     print(f"One request was sent. Whether such a request takes credits is not documented; {cost}.")
 
 
@@ -116,7 +116,7 @@ def _login(kernel: Kernel, given: Arguments) -> None:
             "The emulator needs no key. Connect to a service first: %chat_connect URL."
         )
     origin = endpoint.origin
-    store = keys.open_store()
+    store = key_store.open_store()
     if given.options:
         typed = ["this kernel"] if kernel.typed.pop(origin, None) else []
         gone = ", ".join([*typed, *store.forget(origin)])
@@ -153,11 +153,11 @@ def _hidden(question: str) -> Secret:
 
 def _check(kernel: Kernel, *, is_asking: bool) -> None:
     """Show the doctor's lines, each as soon as it is known: in a page as a table."""
-    place, rows, lines = views.Place(), list[tuple[str, str]](), list[str]()
+    place, rows, lines = reply_views.Place(), list[tuple[str, str]](), list[str]()
     is_printed = running(kernel.shell).audience == "text"
 
     def show(line: Line | str) -> None:
-        lines.append(text.unlinked(str(line)))
+        lines.append(safe_text.unlinked(str(line)))
         if is_printed:
             print(lines[-1], flush=True)
             return
@@ -191,7 +191,7 @@ def _front_end(kernel: Kernel) -> Line:
     if bridge.page_version is None:
         return Line("!", "front end", f"{words}; no page has answered: {lacks}", todo)
     protocol, version = bridge.page_version
-    words += f"; the page has chatmagic {text.one_line(version)}"
+    words += f"; the page has chatmagic {safe_text.one_line(version)}"
     if protocol == PROTOCOL:
         return Line("ok", "front end", words)
     words += f", and cannot talk with the kernel's {__version__}: {lacks}"

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from chatmagic.conversation.options import Option
-from chatmagic.jupyter import transcript, views
+from chatmagic.conversation.magic_line import Option
+from chatmagic.jupyter import reply_views, transcript
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
 from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
 from chatmagic.render import gauge
+from chatmagic.safe_text import counted
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.ledger import EMULATOR, Ledger, LedgerRow, Meter, Sure
-from chatmagic.text import counted
 
 MOST_SHOWN: Final = 20
 """The largest number of rows in the table, which shows the latest requests."""
@@ -35,9 +35,9 @@ _SURE: Final[dict[Sure, str]] = {
 def _credits(kernel: Kernel, given: Arguments) -> None:
     """Show the credits large: the number left, the cost of the last turn, and the time of both."""
     if "--usage" in given.options:
-        views.show_html(*usage(kernel.session.ledger, Status(kernel).service()))
+        reply_views.show_html(*usage(kernel.session.ledger, Status(kernel).service()))
         return
-    views.show_html(*Status(kernel).credits())
+    reply_views.show_html(*Status(kernel).credits())
 
 
 def usage(ledger: Ledger, service: str) -> tuple[str, str]:

@@ -7,11 +7,11 @@ from typing import Final
 
 from chatmagic.conversation import record
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.options import Option
-from chatmagic.jupyter import transcript, views
+from chatmagic.conversation.magic_line import Option
+from chatmagic.jupyter import reply_views, transcript
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
-from chatmagic.text import counted
+from chatmagic.safe_text import counted
 
 
 def _history(kernel: Kernel, given: Arguments) -> None:
@@ -35,31 +35,31 @@ def _history(kernel: Kernel, given: Arguments) -> None:
         span = None  # such as a date, which is a word to search for
     if given.options:
         number = given.turn_number(len(turns))
-        views.show_html(*transcript.request_of(conversation, number))
+        reply_views.show_html(*transcript.request_of(conversation, number))
     elif not word or span:
         order = transcript.AS_ON_PAGE if owner in pages.cells else transcript.AS_RUN
         order = order if is_one else f"in the thread {here.thread}, {order}"
         listed = span and (int(span[1]), int(span[2]))
-        views.show_html(*transcript.listing(conversation, order, notebooks, here, listed))
+        reply_views.show_html(*transcript.listing(conversation, order, notebooks, here, listed))
     elif word == "all":
-        views.show_html(*transcript.whole(conversation, turns, notebooks))
+        reply_views.show_html(*transcript.whole(conversation, turns, notebooks))
     elif re.fullmatch(r"[+-]?\d+", word):
         turn = turns[given.turn_number(len(turns)) - 1]
-        views.show_html(*transcript.whole(conversation, (turn,), notebooks))
+        reply_views.show_html(*transcript.whole(conversation, (turn,), notebooks))
     else:
-        views.show_html(*transcript.matches(conversation, given.words, notebooks))
+        reply_views.show_html(*transcript.matches(conversation, given.words, notebooks))
 
 
 def _undo(kernel: Kernel, _: Arguments) -> None:
     """Take back the last change: a question, a re-run, or a reset."""
     change = kernel.session.change(Conversation.undo)
-    views.show_change(transcript.undone(change), record.note("undo"))
+    reply_views.show_change(transcript.undone(change), record.note("undo"))
 
 
 def _redo(kernel: Kernel, _: Arguments) -> None:
     """Do the change again that ``%chat_undo`` took back last."""
     change = kernel.session.change(Conversation.redo)
-    views.show_change(transcript.redone(change), record.note("redo"))
+    reply_views.show_change(transcript.redone(change), record.note("redo"))
 
 
 def _reset(kernel: Kernel, _: Arguments) -> None:
@@ -69,7 +69,7 @@ def _reset(kernel: Kernel, _: Arguments) -> None:
     aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
     held = kernel.session.conversation.window().instructions
     stay = "" if held is None else " The instructions still apply."
-    views.show_change(f"A new conversation begins.{aside}{stay}", record.note("reset"))
+    reply_views.show_change(f"A new conversation begins.{aside}{stay}", record.note("reset"))
 
 
 HISTORY: Final = Command(

@@ -7,8 +7,8 @@ from typing import Final
 
 from IPython.display import display
 
-from chatmagic.jupyter import transcript, views
-from chatmagic.jupyter.cells.execution import running
+from chatmagic.jupyter import reply_views, transcript
+from chatmagic.jupyter.cells.running_cell import running
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
@@ -39,7 +39,7 @@ def _panel(kernel: Kernel, _: Arguments) -> None:
     if execution.is_live:
         print(NEEDS_ANYWIDGET)
     display(transcript.PANEL_ABSENT, raw=True)
-    views.show_html(*transcript.saved(kernel.session.conversation))
+    reply_views.show_html(*transcript.saved(kernel.session.conversation))
 
 
 PANEL: Final = Command("chat_panel", _panel, waits=False)

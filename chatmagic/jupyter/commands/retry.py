@@ -9,25 +9,25 @@ from typing import Any, Final
 
 from chatmagic._json import shared_fields
 from chatmagic.archive import output
-from chatmagic.conversation import continuation, options
+from chatmagic.conversation import continuation, magic_line
 from chatmagic.conversation.cell_order import PageReport
 from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation
-from chatmagic.conversation.options import Option
-from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.question import RequestFacts
 from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
-from chatmagic.jupyter import stale_cells, transcript, views
-from chatmagic.jupyter.cells.execution import Execution, running
+from chatmagic.jupyter import reply_views, stale_cells, transcript
+from chatmagic.jupyter.cells.running_cell import Execution, running
 from chatmagic.jupyter.commands.ask import cell_facts, send, settle
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.models import Reply
 from chatmagic.render import gauge, reply_forms
+from chatmagic.safe_text import UNTYPESET, counted, one_line
 from chatmagic.session.events import Ask
-from chatmagic.text import UNTYPESET, counted, one_line
 
 _HEAD: Final = ("Reply", "Text", "Notes")
 # Code that is too wide scrolls in its own box.
@@ -70,7 +70,7 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
     values: dict[str, list[Any]] = {}
     for flag, word in given.repeated:
         field = flag.removeprefix("--")
-        parsed = options.parse_line(f"{flag} {word}", names=kernel.shell.user_ns, hint=_VALUES)
+        parsed = magic_line.parse_line(f"{flag} {word}", names=kernel.shell.user_ns, hint=_VALUES)
         values.setdefault(field, []).append(getattr(parsed, field))
     asks = [
         replace(ask, **dict(zip(values, each, strict=True))) for each in product(*values.values())
@@ -152,7 +152,7 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
             continues=None,
             **picked.carried.listed(above.shown),
         )
-        views.show(*output.of_turn(picked.reply, record))
+        reply_views.show(*output.of_turn(picked.reply, record))
     kernel.shown = (execution.id, picked.reply)
     return picked.reply
 
@@ -167,7 +167,7 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
         rows.append((str(count), shown, _notes(each, turn)))
     end = f"Turn {number:,}: {reply_forms.excerpt(turn.as_typed)}"
     # Without cells' numbers, which differ in the next run: tools compare these outputs.
-    views.show_html(*transcript.tabulated(_HEAD, rows, "Replies", end))
+    reply_views.show_html(*transcript.tabulated(_HEAD, rows, "Replies", end))
 
 
 def _notes(each: Turn, turn: Turn) -> str:
@@ -204,22 +204,22 @@ def _retry_stale(kernel: Kernel) -> None:
     elsewhere = _elsewhere(conversation, causes, cells)
     if not cells:
         words = f"{elsewhere.lstrip() or 'No cell is stale.'} Nothing was sent."
-        views.show_html(*views.sentence(words))
+        reply_views.show_html(*reply_views.sentence(words))
         return
     quote = f"{stale_cells.quote(kernel.session, cells, causes)}.{elsewhere}"
     if bridge is None or not page:
         words = f"{quote} Run these cells, in this order: {names}. Nothing was sent."
-        views.show_html(*views.sentence(words))
+        reply_views.show_html(*reply_views.sentence(words))
         return
     if input(f"{quote}\nRun their cells again? [y/N] ").strip().lower() not in {"y", "yes"}:
         raise InputError("The stale cells were not run. Nothing was sent.")
     words = f"{counted(len(cells), 'cell')} for this page to run again."
-    place = views.Place()
-    place.note(*views.sentence(words))
+    place = reply_views.Place()
+    place.note(*reply_views.sentence(words))
 
     def take_answer(answer: Message) -> str:
         words = f"{_outcome(answer, names)}{elsewhere}"
-        place.note(*views.sentence(words))
+        place.note(*reply_views.sentence(words))
         return words
 
     def request(report: PageReport) -> Message:

@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from chatmagic._json import digest
-from chatmagic.archive import conversation_json, notebook, output, restore
-from chatmagic.archive.files import replace_content
-from chatmagic.conversation import chat_cell, options, template
+from chatmagic.archive import conversation_file, notebook, output, restore
+from chatmagic.archive.atomic_files import replace_content
+from chatmagic.conversation import cell_magics, magic_line, template
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.options import Option
-from chatmagic.conversation.slots import Change
+from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.state import Change
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
-from chatmagic.jupyter.cells.listing import IN_VS_CODE, this_notebook
+from chatmagic.jupyter.cells.cells_above import IN_VS_CODE, this_notebook
 from chatmagic.jupyter.commands.command import Arguments, Command, path_of
 from chatmagic.jupyter.kernel import Kernel
-from chatmagic.text import counted, one_line, to_terminal, unlinked
+from chatmagic.safe_text import counted, one_line, to_terminal, unlinked
 
 FORMATS: Final = "FILE.json (all of it), FILE.ipynb (a notebook) or FILE.md (to read)"
 FORCE: Final = "--force"
@@ -106,7 +106,7 @@ def _load(kernel: Kernel, given: Arguments) -> None:
 def _from_json(path: Path, after: int) -> tuple[Conversation, list[str]]:
     """Return the conversation of a JSON archive, and the lines to print."""
     try:
-        conversation = conversation_json.loads(notebook.content_of(path), after)
+        conversation = conversation_file.loads(notebook.content_of(path), after)
     except ValueError as error:
         raise InputError(
             f"{_name(path)} was not loaded: {str(error).rstrip('.')}. "
@@ -137,7 +137,7 @@ def _from_notebook(
 
 
 def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
-    records = conversation_json.records_of(conversation, keep_values=keep_values)
+    records = conversation_file.records_of(conversation, keep_values=keep_values)
     cells: list[tuple[Any, ...]] = [("chat-0", "%load_ext chatmagic", None)]
     items = [item for _, held in conversation.slots for item in held]
     for number, item in enumerate(items, 1):
@@ -147,15 +147,15 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
             cells += [(id, item.source, output.of_steering(item))] if item.source else []
             continue
         record = records[item.number]
-        flags = options.typed_options(item)
+        flags = magic_line.typed_options(item)
         has_values = any(value.kind is None for value in record.values)
-        source = chat_cell.source_for(record.prompt, *flags, has_values=has_values)
+        source = cell_magics.source_for(record.prompt, *flags, has_values=has_values)
         cells.append((id, source, output.of_turn(item.reply, record)))
     return notebook.notebook_json(cells)
 
 
 def _markdown(conversation: Conversation, *, reasoning: bool = False, **_: object) -> str:
-    return _sealed(conversation_json.markdown(conversation, reasoning=reasoning))
+    return _sealed(conversation_file.markdown(conversation, reasoning=reasoning))
 
 
 def _sealed(text: str) -> str:
@@ -169,13 +169,13 @@ def _is_markdown(content: bytes) -> bool:
 
 def _is_archive(content: bytes) -> bool:
     with contextlib.suppress(ValueError):
-        conversation_json.loads(content)
+        conversation_file.loads(content)
         return True
     return False
 
 
 _FORMS: Final[Mapping[str, tuple[Callable[..., str], Callable[[bytes], bool]]]] = {
-    ".json": (conversation_json.dumps, _is_archive),
+    ".json": (conversation_file.dumps, _is_archive),
     ".ipynb": (_ipynb, notebook.is_untouched),
     ".md": (_markdown, _is_markdown),
 }

@@ -6,19 +6,19 @@ import os
 from typing import Final
 
 from chatmagic._json import exact_count
-from chatmagic.archive import files, output
-from chatmagic.conversation import options
-from chatmagic.conversation.options import Option
-from chatmagic.conversation.request_facts import A_NAME, thread_name
+from chatmagic.archive import atomic_files, output
+from chatmagic.conversation import magic_line
+from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.question import A_NAME, thread_name
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart, instructions_note
 from chatmagic.conversation.turn import MAIN
-from chatmagic.jupyter import transcript, views
-from chatmagic.jupyter.cells.execution import cell_source, running
+from chatmagic.jupyter import reply_views, transcript
+from chatmagic.jupyter.cells.running_cell import cell_source, running
 from chatmagic.jupyter.commands.command import Arguments, Command, path_of
 from chatmagic.jupyter.kernel import Kernel
-from chatmagic.protocol.known_secrets import secret_in, secret_variables
+from chatmagic.protocol.secret_scanner import secret_in, secret_variables
 from chatmagic.render import reply_forms
-from chatmagic.text import counted, one_line, to_terminal
+from chatmagic.safe_text import counted, one_line, to_terminal
 
 REVOKE: Final = "Remove it; a key that others may have seen should be revoked."
 _SHOWN: Final = 200
@@ -43,13 +43,13 @@ def _instruct(kernel: Kernel, given: Arguments) -> None:
     body = given.cell.removesuffix("\n")
     if file and body.strip():
         raise given.command.refusal("The instructions stand in the cell and in a file.")
-    options.refuse_cell_comments(body, "")
+    magic_line.refuse_cell_comments(body, "")
     text = _file_text(file) if file else body
     _refuse_secrets(kernel, text, file)
     execution = running(kernel.shell)
     instructions = Instructions.of_text(text, file, owner=execution.cell, execution=execution.id)
     kernel.session.steer(instructions)
-    views.show(*output.of_steering(instructions))
+    reply_views.show(*output.of_steering(instructions))
 
 
 def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:
@@ -80,7 +80,7 @@ def _file_text(file: str) -> str:
     """
     shown = one_line(file, _SHOWN)
     try:
-        content = files.content_of(path_of(file))
+        content = atomic_files.content_of(path_of(file))
         if content is None:
             raise INSTRUCTIONS.refusal(f"{shown} is not there.")
         # Each question carries the text, and the cell's output holds it twice.
@@ -109,12 +109,12 @@ def _thread(kernel: Kernel, given: Arguments) -> None:
     if "--delete" in given.options:
         _delete(kernel, name)
         return
-    options.refuse_thread_and_ask(cell_source(kernel.shell))
+    magic_line.refuse_thread_and_ask(cell_source(kernel.shell))
     execution = running(kernel.shell)
     fork = _count(given.options["--fork"]) if "--fork" in given.options else None
     start = ThreadStart(name, fork, owner=execution.cell, execution=execution.id)
     kernel.session.steer(start)
-    views.show(*output.of_steering(start))
+    reply_views.show(*output.of_steering(start))
 
 
 def _name(kernel: Kernel, words: str) -> str:
@@ -145,7 +145,7 @@ def _delete(kernel: Kernel, name: str) -> None:
     if name not in threads:
         there = ", ".join(threads)
         words = f"There is no thread {name}. The threads: {there}. No turn was set aside."
-    views.show_change(words, ThreadStart(name).to_json("deletion"))
+    reply_views.show_change(words, ThreadStart(name).to_json("deletion"))
 
 
 def _list(kernel: Kernel) -> None:
@@ -160,7 +160,7 @@ def _list(kernel: Kernel) -> None:
     end = f"This cell stands in the thread {here}."
     if here == MAIN and len(rows) == 1:
         end += " %chat_thread NAME begins another for the questions below it."
-    views.show_html(*transcript.page(table, end))
+    reply_views.show_html(*transcript.page(table, end))
 
 
 def _hide(kernel: Kernel, given: Arguments) -> None:
@@ -182,7 +182,7 @@ def _hide(kernel: Kernel, given: Arguments) -> None:
         execution=execution,
     )
     kernel.session.steer(hiding)
-    views.show(*output.of_steering(hiding))
+    reply_views.show(*output.of_steering(hiding))
 
 
 INSTRUCTIONS: Final = Command(

@@ -33,13 +33,13 @@ from chatmagic.archive import output
 from chatmagic.conversation.cell_order import PageReport, Pages, report_from
 from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation, reply_name
 from chatmagic.jupyter import stale_cells
-from chatmagic.jupyter.cells.execution import Execution
-from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
+from chatmagic.jupyter.cells.running_cell import Execution
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop, Drawn
 from chatmagic.jupyter.page.messages import ID, TARGET, URGENT, Message
 from chatmagic.jupyter.settings import KernelSettings
+from chatmagic.safe_text import one_line
 from chatmagic.session.events import Began, Ended, Event, Fragment, Thought
 from chatmagic.session.session import Session
-from chatmagic.text import one_line
 
 _MOST_KNOWN: Final = 10_000  # replies that a page can still know as the kernel's own
 _MOST_KEPT: Final = 16  # replies whose last state a page can still ask for

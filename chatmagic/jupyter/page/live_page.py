@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic._log import swallowed
-from chatmagic.jupyter.cells.execution import first_notebook
+from chatmagic.jupyter.cells.running_cell import first_notebook
 from chatmagic.jupyter.page.bridge import Bridge
-from chatmagic.jupyter.page.drawing import DrawingLoop
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.session.session import Session
 

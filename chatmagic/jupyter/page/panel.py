@@ -31,19 +31,19 @@ from chatmagic._json import known_items
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.question import A_MODEL, is_model_name, unquoted
 from chatmagic.conversation.record import owner_of
-from chatmagic.conversation.request_facts import A_MODEL, is_model_name, unquoted
-from chatmagic.conversation.slots import Change
+from chatmagic.conversation.state import Change
 from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import panel_content
-from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop, Drawn
 from chatmagic.jupyter.page.messages import PROTOCOL, Message
 from chatmagic.jupyter.transcript import PANEL_ABSENT, redone, saved, undone
 from chatmagic.protocol import credits as crediting
+from chatmagic.safe_text import one_line, without_lone_surrogates
 from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Outcome, View, failure
 from chatmagic.session.session import Session
-from chatmagic.text import one_line, without_lone_surrogates
 
 Send = Callable[[Message], object]
 

@@ -19,14 +19,14 @@ from typing import Any, Final, TypeAlias
 from chatmagic import _json, models
 from chatmagic.archive import output
 from chatmagic.client.stream import CreditTracker
-from chatmagic.conversation import chat_cell, options
+from chatmagic.conversation import cell_magics, magic_line
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, owner_of
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.render import gauge, markdown, reply_forms
-from chatmagic.text import PROSE, one_line, visible
+from chatmagic.safe_text import PROSE, one_line, visible
 
 PAGE: Final = 30
 """Smallest number of turns in a view, and number of turns that it requests at once."""
@@ -225,7 +225,7 @@ def _cell(turn: Turn, own: str, record: Record | None) -> dict[str, Any]:
     return {
         "cell_type": "code",
         "id": own,
-        "source": chat_cell.source_for(turn.as_typed, *options.typed_options(turn)),
+        "source": cell_magics.source_for(turn.as_typed, *magic_line.typed_options(turn)),
         "metadata": {},
         "outputs": [{"output_type": "display_data", "data": data, "metadata": metadata}],
         "execution_count": None,

@@ -14,7 +14,7 @@ from logged import Emulator
 from shells import FIXED, Shell, asked, bodies
 
 from chatmagic.conversation import template
-from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR
+from chatmagic.conversation.question import ASKED_OF_AN_ERROR
 from chatmagic.errors import GOES_ON, CutOffError, InputError
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.models import Reply

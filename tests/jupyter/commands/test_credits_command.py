@@ -19,7 +19,7 @@ from loopback import DONE, Peer, Server, document, event, playing, stream
 from served import WHOLE
 from shells import FIXED, KEY, Shell
 
-from chatmagic import _startup
+from chatmagic import _initial_environ
 from chatmagic.client import stream as streaming
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.jupyter.commands.credits import usage
@@ -116,7 +116,7 @@ def test_a_cassettes_answers_count_nothing(
     bare: Shell, account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is recorded counts, as it is sent; what is replayed does not. Nor does the emulator."""
-    monkeypatch.setattr(_startup, "BUDGET", "1 turn")
+    monkeypatch.setattr(_initial_environ, "BUDGET", "1 turn")
     bare.do(f"%chat_cassette {tmp_path / 'a.jsonl'} --record")
     bare.machine("%%chat\nHello?")
     bare.do("%chat_cassette --off\n%chat_reset")

@@ -16,7 +16,7 @@ from logged import Emulator
 from shells import FIXED, Shell, asked, bodies, models
 
 from chatmagic._json import digest
-from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
+from chatmagic.conversation.question import ASKED_FOR_THE_REST
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage
 from chatmagic.session.current import current_session

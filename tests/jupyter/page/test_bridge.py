@@ -24,9 +24,9 @@ from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter.page import bridge as module
-from chatmagic.jupyter.page import drawing
+from chatmagic.jupyter.page import drawing_loop
 from chatmagic.jupyter.page.bridge import Bridge, Painting
-from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn, ReplyUnderWay
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop, Drawn, ReplyUnderWay
 from chatmagic.jupyter.page.messages import URGENT, Message
 from chatmagic.models import Reply
 from chatmagic.session.budget import OTHERS
@@ -402,8 +402,8 @@ def test_a_page_is_sent_what_there_is_to_paint(
     front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also of the first reply; all of it where it opens, and few whole updates where it paints."""
-    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(drawing, "BYTES_A_SECOND", float("inf"))
+    monkeypatch.setattr(drawing_loop, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(drawing_loop, "BYTES_A_SECOND", float("inf"))
     loop, drawn = front.shell.kernel.page.drawing, list[Drawn]()
     front.ask("a")
     settle(loop)
@@ -570,7 +570,7 @@ def test_every_few_seconds_all_of_it_is_told_with_its_cell(
     assert (whole["keep"], len(whole["blocks"]) > 2, whole["cell"]) == (0, True, "cell-1")
     assert whole["replaces"] is True
     assert f"chatmagic-live-{whole['live']} chatmagic-at-2" in whole["box"]
-    assert whole["box"].endswith(f"\n</div>{drawing.PARTIAL}</div>")
+    assert whole["box"].endswith(f"\n</div>{drawing_loop.PARTIAL}</div>")
     clock.now += 9.9
     assert page.told(" and") == []
     clock.now += 2.0

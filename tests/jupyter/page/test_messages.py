@@ -69,7 +69,7 @@ def test_the_page_has_the_protocol_and_the_version() -> None:
     folder = LABEXTENSIONS / "chatmagic"
     package = json.loads((folder / "package.json").read_text("utf-8"))
     assert (package["name"], package["version"]) == ("chatmagic", __version__)
-    link = (folder / "page" / "link.js").read_text("utf-8")
+    link = (folder / "page" / "comm.js").read_text("utf-8")
     named = dict(re.findall(r'^(?:export )?const (\w+) = "?([^";]+)"?;$', link, re.MULTILINE))
     assert named["VERSION"] == __version__
     for name in ("PROTOCOL", "TARGET", "URGENT"):

@@ -30,11 +30,11 @@ from shells import KEY, Page, Shell
 
 import chatmagic
 from chatmagic.client.halt import Halt
+from chatmagic.conversation.question import A_MODEL
 from chatmagic.conversation.record import owner_of
-from chatmagic.conversation.request_facts import A_MODEL
 from chatmagic.conversation.steering import ThreadStart
-from chatmagic.jupyter.page import drawing, panel
-from chatmagic.jupyter.page.drawing import DrawingLoop
+from chatmagic.jupyter.page import drawing_loop, panel
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.jupyter.page.panel import Panels, PendingAsk, Shown
 from chatmagic.jupyter.page.panel_content import LogEntries
@@ -47,7 +47,7 @@ def test_what_the_bridge_paints_is_not_told_twice(
     session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its script finds the panel's box, too, which comes with the first drawing."""
-    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(drawing_loop, "SECONDS_BETWEEN", 0.0)
     loop.painted()
     with closing(Panels(session, kernel, loop)) as pages:
         page = View(pages)

@@ -13,8 +13,8 @@ from panel_views import HOSTILE, Service, View, turn
 from chatmagic.archive.output import HIDDEN
 from chatmagic.client.stream import CreditTracker
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.record import owner_of
-from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Hiding
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.jupyter.page import panel_content

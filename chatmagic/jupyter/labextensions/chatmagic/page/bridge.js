@@ -9,12 +9,12 @@ import { BRIDGE, cellList, cellNodes, notebookId } from "./notebook.js";
 import {
   KnownOutputs, addLiveOutput, endOutputs, isInWords, liveOutputs, saveOutputs, settleOutputs, tagKept,
 } from "./outputs.js";
-import { Painter } from "./paint.js";
+import { Painter } from "./live_reply.js";
 import { PromptStyle, mark, noteAsking, noteBelow, runCells, runWords } from "./marks.js";
 
 /** @typedef {import("./notebook.js").Cell} Cell */
 /** @typedef {import("./notebook.js").Context} Context */
-/** @typedef {import("./link.js").KernelLink} KernelLink */
+/** @typedef {import("./comm.js").KernelLink} KernelLink */
 
 /** Milliseconds until the tab of a new view has its title: on a fast and on a slow machine. */
 const TITLED_MS = [300, 3000];

@@ -183,7 +183,7 @@ export class CellExport {
   /**
    * @param {import("./notebook.js").Model} model
    * @param {HTMLElement} element the widget's
-   * @param {import("./asking.js").KernelConnection} connection
+   * @param {import("./panel_asks.js").KernelConnection} connection
    * @param {import("./composer.js").Composer} composer
    */
   constructor(model, element, connection, composer) {

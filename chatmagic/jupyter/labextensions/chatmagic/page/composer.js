@@ -26,7 +26,7 @@ const EDITING =
 class Draft {
   /**
    * @param {import("./notebook.js").Model} model
-   * @param {import("./asking.js").KernelConnection} connection
+   * @param {import("./panel_asks.js").KernelConnection} connection
    */
   constructor(model, connection) {
     this.model = model;
@@ -60,7 +60,7 @@ class Draft {
 export class Composer {
   /**
    * @param {import("./notebook.js").Model} model
-   * @param {import("./asking.js").KernelConnection} connection
+   * @param {import("./panel_asks.js").KernelConnection} connection
    * @param {object} actions
    * @param {() => void} actions.submit
    * @param {() => void} actions.stop

@@ -2,7 +2,7 @@
 // messages of the kernel; the content of a notebook's file starts nothing.
 
 import { statusRegion } from "./dom.js";
-import { KernelLink, MISMATCH, PROTOCOL } from "./link.js";
+import { KernelLink, MISMATCH, PROTOCOL } from "./comm.js";
 import panel from "./panel.js";
 
 /** The module of the panel's widget. No package registry accepts a name with an underscore first. */

@@ -89,7 +89,7 @@ export function settleOutputs(cells, settled) {
 /**
  * Write the painted parts of replies under way into the notebook, for a save.
  * @param {Cell[]} cells
- * @param {import("./paint.js").Painter} painter
+ * @param {import("./live_reply.js").Painter} painter
  */
 export function saveOutputs(cells, painter) {
   for (const each of liveOutputs(cells)) {
@@ -102,7 +102,7 @@ export function saveOutputs(cells, painter) {
  * Mark the replies under way as partial, because their kernel has ended. They keep their names: if the
  * kernel was only lost, a reloaded page gets their last states by these.
  * @param {Cell[]} cells
- * @param {import("./paint.js").Painter} painter
+ * @param {import("./live_reply.js").Painter} painter
  * @param {Set<string>} lives the names of the replies
  */
 export function endOutputs(cells, painter, lives) {

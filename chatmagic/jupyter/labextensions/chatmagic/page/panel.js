@@ -1,12 +1,12 @@
 // The chat panel: a view of the kernel's conversation. The kernel lists the entries
 // (snapshots of ids and versions); the view asks for missing entries and draws them.
 
-import { Asking, KernelConnection } from "./asking.js";
+import { Asking, KernelConnection } from "./panel_asks.js";
 import { CellExport } from "./code.js";
 import { Composer, isForFrontEnd } from "./composer.js";
 import { arrange, button, enable, make } from "./dom.js";
 import { Gauge } from "./gauge.js";
-import { Log } from "./log.js";
+import { Log } from "./message_list.js";
 import { keepLostDraft, panelViews, saveOutput, takeLostDraft } from "./notebook.js";
 import { Store } from "./store.js";
 

@@ -1,0 +1,202 @@
+"""Cells that ask: the effect of a cell's source, by its magics, and the source for a question.
+
+:mod:`chatmagic.jupyter.input_transformers` uses it for each cell that runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from chatmagic.conversation import magic_line
+from chatmagic.conversation.magic_line import COMMENT, ParsedLine
+from chatmagic.conversation.question import correction
+from chatmagic.errors import InputError
+from chatmagic.safe_text import without_lone_surrogates
+
+# Text above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
+_ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
+# Strings, which are compiled at their first use.
+_CELL: Final = r"%%(?P<command>chat(?:_fix|_instructions)?)(?:[ \t]+(?P<line>.*))?[ \t]*$"
+_LINE: Final = (
+    r"(?P<indent>[ \t]*)(?:[^\W\d][\w.]*[ \t]*=[ \t]*)?"
+    # IPython accepts a magic without its % if the line is not Python.
+    r"(?P<percent>%|(?=chat\w*(?:[ \t]+[^\s=([.,)]|$)))"
+    r"(?P<command>chat(?:_\w+)?)(?![\w?])(?P<line>.*)"
+)
+_OTHERWISE: Final = re.compile(
+    r"%chat|%(?:run|load|macro|rerun|recall)\b|\brun_(?:line|cell)_magic\b|(?<![.\w])(?:exec|eval)\s*\("
+)
+_RECORDED: Final = {
+    "chat_undo": "undo", "chat_redo": "redo", "chat_reset": "reset", "chat_hide": "hiding",
+    "chat_continue": "turn", "chat_instructions": "instructions",
+}  # fmt: skip
+"""The kind of the record that each of these commands always leaves."""
+
+
+@dataclass(frozen=True, slots=True)
+class MagicCall:
+    """Magic in a cell's source.
+
+    Args:
+        name: the magic's name, such as ``chat_undo``.
+        line: the text after the name.
+        body: the text below ``%%chat`` and the like; ``None`` for a line.
+        is_once: whether the cell runs it exactly once, unless an error ends it before.
+    """
+
+    name: str
+    line: str
+    body: str | None = None
+    is_once: bool = True
+
+    @property
+    def count(self) -> int:
+        """Number of its effects: ``%chat_retry -t 0 -t 1`` asks twice."""
+        flags = re.findall(r"(?<!\S)--?([tm])(?:emperature|odel)?(?![\w-])", self.line)
+        is_retry = self.name == "chat_retry"
+        return max(1, flags.count("t")) * max(1, flags.count("m")) if is_retry else 1
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks a question of its own."""
+        return self.name in {"chat", "chat_fix"}
+
+    def parsed(self, recorded: Mapping[str, Any] | None = None) -> ParsedLine | None:
+        """Return the options and the question as typed; ``None`` if it asks nothing.
+
+        Args:
+            recorded: the fields of the question in the record, which settings may have set.
+        """
+        if magic_line.is_only_help(self.line, self.body):
+            return None
+        try:
+            parsed = magic_line.parse_line(self.line, recorded=recorded or {})
+        except InputError:
+            return None
+        fixes = self.name == "chat_fix"
+        prompt = (correction if fixes else parsed.question)(
+            parsed.prompt, (self.body or "").rstrip("\n")
+        )
+        if parsed.dry or not prompt.strip():
+            return None
+        prompt = without_lone_surrogates(prompt)
+        return replace(parsed, prompt=prompt, with_error=parsed.with_error or fixes)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it asks without showing the reply."""
+        parsed = self.parsed() if self.asks else None
+        return parsed is not None and parsed.quiet
+
+    @property
+    def recorded(self) -> str:
+        """The kind of the record that it leaves in the cell's output; empty for none."""
+        words = self.line.split()
+        if self.asks:
+            parsed = self.parsed()
+            return "" if parsed is None or parsed.quiet else "turn"
+        if self.name == "chat_retry":
+            lists = any(word.startswith(("--list", "--stale")) for word in words)
+            picks = any(word.startswith("--pick") for word in words)
+            return "" if lists else "pick" if picks else "turn"
+        if self.name == "chat_thread":
+            return ("deletion" if "--delete" in words else "thread") if words else ""
+        return _RECORDED.get(self.name, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The effect of a code cell's source.
+
+    Args:
+        commands: its magics of chatmagic, in their order.
+        code: the rest of the source.
+    """
+
+    commands: tuple[MagicCall, ...]
+    code: str = ""
+
+    @property
+    def asks(self) -> bool:
+        """Whether one of its magics asks."""
+        return any(
+            command.parsed() is not None if command.asks else command.recorded in {"turn", "pick"}
+            for command in self.commands
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may run unknown magics."""
+        return _OTHERWISE.search(self.code) is not None
+
+
+def plan_of(source: str) -> Plan:
+    """Return the effect of a code cell's source.
+
+    Args:
+        source: the cell's source.
+    """
+    whole_source = source if source.endswith("\n") else f"{source}\n"
+    lines = whole_source.splitlines(keepends=True)
+    if (call := whole_cell(lines)) is not None:
+        return Plan((replace(call, body=(call.body or "").removesuffix("\n")),))
+    first = first_line(lines)
+    is_other_magic = first is not None and lines[first].startswith("%%")
+    commands, code, within = [], [], ""
+    # A line that ends in a backslash continues in the next.
+    for line in map(str.rstrip, re.sub(r"\\[^\S\n]*\n", " ", source).split("\n")):
+        magic = None if within else re.fullmatch(_LINE, line)
+        if magic is not None and magic["line"].strip() not in {"?", "??"}:
+            is_once = not magic["indent"] and not is_other_magic and magic["percent"] == "%"
+            call = MagicCall(magic["command"], magic["line"].strip(), is_once=is_once)
+            commands += [replace(call) for _ in range(call.count)]
+            if magic["percent"]:
+                continue
+        elif line.lstrip().startswith("#") and not within:
+            continue
+        for mark in re.findall(r"\"{3}|'{3}", line):
+            within = "" if within == mark else within or mark
+        code.append(line)
+    return Plan(tuple(commands), "\n".join(filter(str.strip, code)))
+
+
+def whole_cell(lines: Sequence[str]) -> MagicCall | None:
+    """Return the magic whose body is the whole cell; ``None`` for any other cell.
+
+    Args:
+        lines: the cell's lines, with their line ends.
+    """
+    first = first_line(lines)
+    magic = None if first is None else re.match(_CELL, lines[first].rstrip("\r\n"))
+    if first is None or magic is None:
+        return None
+    above = [line for line in lines[:first] if line.strip()]
+    body = "".join([*above, *lines[first + 1 :]])
+    return MagicCall(magic["command"], magic["line"] or "", body)
+
+
+def first_line(lines: Sequence[str]) -> int | None:
+    """Return the index of a cell's first line below those that may stand above a magic, if any.
+
+    Args:
+        lines: the cell's lines.
+    """
+    return next((number for number, line in enumerate(lines) if not re.match(_ABOVE, line)), None)
+
+
+def source_for(prompt: str, *options: str, has_values: bool = False) -> str:
+    """Return the source of the cell that asks a prompt.
+
+    Args:
+        prompt: the prompt as typed.
+        options: the options of the cell, as typed.
+        has_values: whether its ``{{ }}`` are expressions, to be evaluated again.
+    """
+    is_raw = not has_values and ("{{" in prompt or re.match(COMMENT, prompt) is not None)
+    first = " ".join(["%%chat", *options, *(["--raw"] if is_raw else [])])
+    # The cell's last line end is not part of the prompt, so the prompt's own needs another.
+    end = "\n" if prompt.endswith("\n") else ""
+    return f"{first}\n{prompt}{end}"

@@ -1,0 +1,485 @@
+"""Notes on the user's own cells: the source, the output and the error of each.
+
+:func:`traceback.format_exception` does not write the error, for two reasons. It suggests names by
+``dir()`` of the user's objects, which runs the user's code. It writes files with their full paths,
+which are private and differ from machine to machine.
+"""
+
+from __future__ import annotations
+
+import bdb
+import linecache
+import os
+import re
+import textwrap
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any, Final
+
+from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
+
+from chatmagic._json import digest
+from chatmagic._log import swallowed
+from chatmagic.conversation import cell_magics, template
+from chatmagic.conversation.question import Value
+from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.jupyter.cells.running_cell import running
+
+MAGICS: Final = "chatmagic.jupyter.magics"
+"""The module whose functions stand in the traceback of a magic's error."""
+NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, bdb.BdbQuit)
+"""Exceptions by which a person stops a cell; they are no errors to correct."""
+_LABEL: Final = re.compile(r"""\s*#\|\s*label:\s*(["']?)(\S+)\1\s*$""")
+_SETTING: Final = re.compile(r"\s*%(?:config\s+ChatMagics|(?:re|un)?load_ext\s+chatmagic)\b")
+
+
+def is_ours(source: str) -> bool:
+    """Return whether a cell holds only commands of chatmagic and its settings.
+
+    Args:
+        source: the cell's source.
+    """
+    plan = cell_magics.plan_of(source)
+    others = plan.code.splitlines()
+    return bool(plan.commands or others) and all(map(_SETTING.match, others))
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """Latest run of one cell: its source, its output, and its error.
+
+    Args:
+        key: key of the cell: the hash of its identity, or else of its label, or else the identity
+            of the execution.
+        is_lasting: whether another execution of the cell has the same key.
+        is_ours: whether it holds only commands of chatmagic; then nothing else is noted.
+        number: its number on the screen.
+        source: its source.
+        names: its labels and tags.
+        output: its output, as text.
+        lost: number of further characters of its output, which are not sent.
+        trace: the error that it raised, as text; empty for none.
+        is_markdown: whether it is a Markdown cell, which does not run.
+        execution: identity of this run; ``None`` is unknown.
+    """
+
+    key: str
+    is_lasting: bool
+    is_ours: bool
+    number: int | None
+    source: str = ""
+    names: tuple[str, ...] = ()
+    output: str = ""
+    lost: int = 0
+    trace: str = ""
+    execution: str | None = None
+    is_markdown: bool = False
+
+    @property
+    def without_output(self) -> CellRun:
+        """The same run without its output, to be sent along."""
+        lost = self.lost + len(self.output)
+        return replace(self, is_lasting=False, output="", lost=lost)
+
+    @cached_property
+    def text(self) -> str:
+        """The cell's text in a request."""
+        if self.is_markdown:
+            return template.markdown_text(self.source)
+        return template.cell_text(
+            self.source, self.output, len(self.output) + self.lost, self.trace
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of that text."""
+        return Value.of_text("", self.text).sha256
+
+
+class KeptOutput:
+    """Output of one cell as IPython itself keeps it; no function of the shell is wrapped.
+
+    IPython keeps results always. Since release 9.1 it keeps printed text, but in a kernel not that
+    of a cell with ``await``. It keeps displays in a terminal, and in a kernel if the trait
+    ``store_display_history`` of the display publisher is set.
+
+    Args:
+        shell: the shell, which begins to run the cell.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        """Note the outputs of earlier cells: without history, many cells have the same number."""
+        self._history: Any = shell.history_manager
+        # IPython keeps an output under the cell's number or the next one, by release and kind.
+        self._numbers = shell.execution_count - 1, shell.execution_count
+        self._before = [
+            (len(outputs), len(outputs[-1].bundle.get("stream", "")) if outputs else 0)
+            for outputs in self._outputs()
+        ]
+
+    def text(self, result: ExecutionResult) -> str:
+        """Return the cell's output as it stands on the screen; the result comes last.
+
+        Args:
+            result: the result of the cell, which has run.
+        """
+        error = result.error_before_exec or result.error_in_exec
+        # Python itself prints an error that has a group in it; the error is noted by itself.
+        trace = "" if error is None else "".join(traceback.format_exception(error))
+        texts = [text.replace(trace, "") if trace else text for text in self._texts(result)]
+        return "\n".join(filter(None, (template.as_shown(text).strip("\n") for text in texts)))
+
+    def _outputs(self) -> list[list[Any]]:
+        """Return the outputs kept under each number; none before IPython 9.1."""
+        kept = getattr(self._history, "outputs", {})
+        return [kept.get(number, []) for number in self._numbers]
+
+    def _texts(self, result: ExecutionResult) -> Iterator[str]:
+        new: list[Any] = []
+        for (begin, printed), outputs in zip(self._before, self._outputs(), strict=True):
+            # Printed text may continue a stream that the cell before has begun.
+            for output in outputs[:begin][-1:]:
+                yield "".join(output.bundle.get("stream", "")[printed:])
+            new += outputs[begin:]
+        for output in sorted(new, key=lambda output: output.output_type == "execute_result"):
+            stream = output.bundle.get("stream")
+            yield text_of(output.bundle) if stream is None else "".join(stream)
+        value: object = result.result
+        if value is not None and not hasattr(self._history, "outputs"):
+            yield self._history.output_hist_reprs.get(self._numbers[-1], "")
+
+
+def text_of(data: Mapping[str, Any]) -> str:
+    """Return a display as text; a picture is only named.
+
+    Args:
+        data: the data of the display, by media type.
+    """
+    plain = str(data.get("text/plain", ""))
+    if plain.startswith("<IPython.core.display.") or not plain:
+        for kind in ("text/markdown", "text/latex"):
+            if isinstance(data.get(kind), str):
+                return str(data[kind])
+    if pictures := [kind for kind in data if kind.startswith("image/")]:
+        return f"[picture, {pictures[0]}, which is not sent: {plain}]"
+    return plain
+
+
+class CellNames:
+    """Names of cells in place of the file names that Python has for them.
+
+    A file name differs in each kernel, and a cell's number in each run. So there are only two
+    names: "this cell" and "another cell".
+
+    Args:
+        shell: the shell that ran the cells.
+        result: the result of "this cell".
+    """
+
+    def __init__(self, shell: InteractiveShell, result: ExecutionResult) -> None:
+        """Find the name that the kernel gives the cell's file."""
+        self._compile: Any = shell.compile
+        info: Any = result.info
+        # IPython 8 does not keep the source that it ran; ipykernel names a file by the typed one.
+        code = getattr(info, "transformed_cell", None) or info.raw_cell
+        # Without history an execution has no number, and its file has the next number.
+        number = result.execution_count or shell.execution_count
+        self._own: str = self._compile.get_code_name(info.raw_cell, code, number)
+
+    def name_of(self, file: str) -> str | None:
+        """Return the name of the cell for a file's name; ``None`` for a file of no cell.
+
+        Args:
+            file: the file's name in a traceback.
+        """
+        if self._compile.format_code_name(file) is None:
+            return None
+        return "this cell" if file == self._own else "another cell"
+
+    def put_in(self, text: str) -> str:
+        """Return a text, such as a warning, with cells' names in place of their files' names.
+
+        Args:
+            text: a cell's output.
+        """
+        folder = self._own.rpartition(os.sep)[0]
+        files = rf"{re.escape(folder)}[\\/]\d+\.py"
+        return re.sub(files, lambda match: self.name_of(match[0]) or match[0], text)
+
+
+MOST_CELLS: Final = 1_000
+"""Largest number of kept cells; without cells' names, each execution counts as a cell."""
+
+A_CELL: Final = "a cell of the notebook"
+"""Name of a cell that has not run in this kernel."""
+
+
+class CellNotes(Mapping[str, str]):
+    """Notes on the cells that one shell has run: a mapping from each key to a digest of the cell.
+
+    Args:
+        shell: the shell.
+        has_run_again: called with the key of a cell whose source, output or error has changed.
+    """
+
+    def __init__(self, shell: InteractiveShell, has_run_again: Callable[[str], object]) -> None:
+        """Start with the running cell."""
+        self.error: Value | None = None
+        """The last error of one of the user's cells, to be sent along; ``None`` for none."""
+        self.runs: dict[str, CellRun] = {}
+        """The last run of each cell, in the order of their first runs."""
+        self.sources: deque[tuple[str, str]] = deque(maxlen=MOST_CELLS)
+        """Key and source of each run, in order."""
+        self.markdown: dict[str, CellRun] = {}
+        """The Markdown cells that were listed above a question."""
+        self._shell = shell
+        self._has_run_again = has_run_again
+        self._output: KeptOutput | None = None
+        self._execution: str | None = None
+        self._source: str | None = None
+        """Source of the running cell; ``None`` between two cells."""
+        self._is_interrupted = False
+        shell.events.register("pre_run_cell", self._begin)
+        shell.events.register("post_run_cell", self._note)
+
+    def close(self) -> None:
+        """Note nothing more."""
+        self._shell.events.unregister("pre_run_cell", self._begin)
+        self._shell.events.unregister("post_run_cell", self._note)
+
+    def __getitem__(self, key: str) -> str:
+        """Return the digest of a cell's source, output and error."""
+        return (self.runs.get(key) or self.markdown[key]).digest
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the cells' keys."""
+        return iter({**self.runs, **self.markdown})
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return len({**self.runs, **self.markdown})
+
+    def label(self, key: str) -> str:
+        """Return a cell's name for people, with its number if it has one.
+
+        Args:
+            key: the cell's key in :attr:`runs`.
+        """
+        run = self.runs.get(key)
+        if key in self.markdown:
+            return "a Markdown cell"
+        return A_CELL if run is None or run.number is None else f"cell [{run.number}]"
+
+    def raise_interrupt(self) -> None:
+        """Raise the interrupt that arrived while the notes of this cell began.
+
+        Raises:
+            KeyboardInterrupt: the interrupt, which IPython swallows in a hook, so that the cell
+                goes on.
+        """
+        if self._is_interrupted:
+            self._is_interrupted = False
+            raise KeyboardInterrupt
+
+    def _begin(self, info: ExecutionInfo | None = None) -> None:
+        """Note the cell that begins; keep an interrupt for :meth:`raise_interrupt`."""
+        try:
+            self._is_interrupted = False
+            with swallowed():
+                if info is None or not self._is_cell(info):
+                    return
+                execution = running(self._shell)
+                if self._source is not None and execution.id == self._execution:
+                    return  # this cell runs inside another one, which gets its outputs
+                self._execution, self._source = execution.id, str(info.raw_cell)
+                self._output = None if is_ours(self._source) else KeptOutput(self._shell)
+        except KeyboardInterrupt:
+            self._is_interrupted = True
+
+    def _is_cell(self, info: ExecutionInfo) -> bool:
+        """Return whether an execution is a notebook's cell, and no query of an editor."""
+        if info.store_history:
+            return True
+        # nbval runs cells without history.
+        return not info.silent and running(self._shell).audience == "machine"
+
+    def _note(self, result: ExecutionResult | None = None) -> None:
+        """Note a cell that has run."""
+        if result is None or result.info is None or not self._is_cell(result.info):
+            return
+        # A failure here must not become an error of the user's own cell.
+        with swallowed():
+            source = str(result.info.raw_cell)
+            if self._source not in {None, source}:
+                return  # this cell ran inside another one
+            kept, self._output, self._source = self._output, None, None
+            names = CellNames(self._shell, result)
+            trace = "" if is_ours(source) else self._note_error(result, source, names)
+            output = "" if kept is None else names.put_in(kept.text(result))
+            if source.strip():
+                run = self._run_of(source, result.execution_count, output, trace)
+                self.sources.append((run.key, source))
+                self._keep(run)
+
+    def _run_of(self, source: str, number: int | None, output: str, trace: str) -> CellRun:
+        """Return the run of the cell that has just run; for a cell of commands, only its place."""
+        execution = running(self._shell)
+        labels = [match[2] for match in map(_LABEL.match, source.splitlines()) if match]
+        names = (*labels, *execution.tags)
+        key = execution.cell or (digest(f"name {names[0]}")[:16] if names else None)
+        is_lasting, key = key is not None, key or f"run {execution.id} {number}"
+        run = CellRun(key, is_lasting, is_ours(source), number, execution=execution.id)
+        if run.is_ours:
+            return run
+        kept, lost = output[: template.MOST], max(0, len(output) - template.MOST)
+        return replace(run, source=source, names=names, output=kept, lost=lost, trace=trace)
+
+    def _keep(self, run: CellRun) -> None:
+        before = self.runs.get(run.key)
+        runs = {**self.runs, run.key: run}
+        while len(runs) > MOST_CELLS:
+            del runs[next(iter(runs))]
+        self.runs = runs
+        if before is not None and before.digest != run.digest:
+            self._has_run_again(run.key)
+
+    def edit_markdown(self, sources: Mapping[str, str]) -> None:
+        """Note the new sources of Markdown cells, if they were listed above a question.
+
+        Args:
+            sources: the new sources, by the cells' keys.
+        """
+        known = self.markdown
+        self.take_markdown(
+            replace(known[key], source=text) for key, text in sources.items() if key in known
+        )
+
+    def take_markdown(self, cells: Iterable[CellRun]) -> None:
+        """Note the present text of Markdown cells.
+
+        Args:
+            cells: the Markdown cells, or some of them.
+        """
+        for cell in cells:
+            before = self.markdown.get(cell.key)
+            # Other threads read the mapping meanwhile.
+            self.markdown = {**self.markdown, cell.key: cell}
+            if before is not None and before.source != cell.source:
+                self._has_run_again(cell.key)
+
+    def _note_error(self, result: ExecutionResult, source: str, names: CellNames) -> str:
+        """Note the error of one of the user's cells, and return it as text; empty for none."""
+        error = result.error_before_exec or result.error_in_exec
+        if error is None or isinstance(error, NO_ERRORS) or is_of_a_magic(error):
+            return ""
+        trace = traceback_text(error, names.name_of)
+        text = template.error_text(source, trace)
+        self.error = Value.of_text(type(error).__name__, text, "error")
+        return trace
+
+
+def is_of_a_magic(error: object) -> bool:
+    """Return whether an error of chatmagic was raised by a magic, not by the user's own call.
+
+    Args:
+        error: the exception of a cell; any other value gives ``False``.
+    """
+    if not isinstance(error, (ChatError, ChatInterrupted)):
+        return False
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__") == MAGICS for frame, _ in frames)
+
+
+# --- An error as text ---------------------------------------------------------------------------
+
+FIRST, LAST = 10, 20
+"""Number of frames of a long traceback that are kept at its beginning and at its end."""
+_MOST_ERRORS: Final = 10
+"""Largest number of errors of a chain, or of nested groups, that are kept."""
+_CAUSE: Final = "The error above was the direct cause of the following one:"
+_CONTEXT: Final = "While the error above was handled, the following one was raised:"
+
+
+def traceback_text(
+    error: BaseException, cell_of: Callable[[str], str | None], seen: AbstractSet[int] = frozenset()
+) -> str:
+    """Return an error with its traceback, after its causes and before the errors of its group.
+
+    Args:
+        error: the error.
+        cell_of: returns the name of the cell for a file's name; ``None`` for a file of no cell.
+        seen: identities of the errors that this one belongs to.
+    """
+    seen = {*seen, id(error)}
+    lines: list[str] = []
+    context = None if error.__suppress_context__ else error.__context__
+    before = context if error.__cause__ is None else error.__cause__
+    if before is not None and id(before) not in seen and len(seen) < _MOST_ERRORS:
+        joint = _CONTEXT if error.__cause__ is None else _CAUSE
+        lines += [traceback_text(before, cell_of, seen), "", joint, ""]
+    lines += [*_calls(error, cell_of), *_message(error, cell_of)]
+    if isinstance(error, BaseExceptionGroup) and len(seen) < _MOST_ERRORS:
+        for number, each in enumerate(error.exceptions, 1):
+            lines.append(f"  Error {number:,} of {len(error.exceptions):,} in the group:")
+            lines.append(textwrap.indent(traceback_text(each, cell_of, seen), "    "))
+    return "\n".join(lines)
+
+
+def _calls(error: BaseException, cell_of: Callable[[str], str | None]) -> list[str]:
+    """Return file, line, function and source of each frame, from the first frame of a cell on."""
+    walked = traceback.walk_tb(error.__traceback__)
+    frames = [(f.f_code.co_filename, number, f.f_code.co_name) for f, number in walked]
+    first = next((n for n, frame in enumerate(frames) if cell_of(frame[0])), None)
+    # An error that a library caught has no frame of a cell.
+    if first is None and isinstance(error, SyntaxError):
+        return []
+    calls = []
+    for file, number, function in frames[first:]:
+        inside = "" if function == "<module>" else f", in {function}"
+        source = linecache.getline(file, number).strip()
+        if not file.startswith("<frozen importlib"):
+            place = f"  {cell_of(file) or _file(file)}, line {number}{inside}"
+            calls.append(f"{place}\n    {source}" if source else place)
+    if (left_out := len(calls) - FIRST - LAST) > 0:
+        calls[FIRST:-LAST] = [f"  [{left_out:,} calls left out]"]
+    return ["Traceback (most recent call last):", *calls] if calls else []
+
+
+def _message(error: BaseException, cell_of: Callable[[str], str | None]) -> list[str]:
+    """Return the class of an error with its message, below the place of a syntax error."""
+    kind = type(error)
+    module = "" if kind.__module__ in {"builtins", "__main__"} else f"{kind.__module__}."
+    name, words, lines = f"{module}{kind.__qualname__}", "(its message cannot be made)", []
+    if isinstance(error, SyntaxError):
+        lines, words = _place(error, cell_of), error.msg
+    else:
+        with swallowed():  # the user's own class may fail to make it
+            words = str(error)
+    lines.append(f"{name}: {words}" if words else name)
+    return [*lines, *map(str, getattr(error, "__notes__", ()))]
+
+
+def _place(error: SyntaxError, cell_of: Callable[[str], str | None]) -> list[str]:
+    """Return the place of a syntax error: file and line, the line itself, and a caret."""
+    file, number = error.filename, error.lineno
+    if file is None:
+        return []
+    details = file, number, error.offset, error.text or linecache.getline(file, number or 0)
+    shown = "".join(traceback.format_exception_only(SyntaxError("", details))).splitlines()
+    return [f"  {cell_of(file) or _file(file)}, line {number}", *shown[1:-1]]
+
+
+_LIBRARY: Final = re.compile(r".*/(?:(?:site|dist)-packages|python3\.\d+|Lib)/")
+
+
+def _file(name: str) -> str:
+    """Return a file's name without the folders of this machine."""
+    path = PurePath(name).as_posix()
+    if _LIBRARY.match(path) or path.startswith("<"):
+        return _LIBRARY.sub("", path)
+    return PurePath(name).name

@@ -1,0 +1,421 @@
+"""The line of the magics: its table of options, the prompt byte for byte, and what was meant."""
+
+from __future__ import annotations
+
+import dataclasses
+import keyword
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatmagic.conversation import magic_line
+from chatmagic.conversation.magic_line import (
+    OPTIONS,
+    ParsedLine,
+    line_end,
+    merged_cell_notes,
+    mistaken_command,
+    parse_line,
+    placeholder_notes,
+    refuse_cell_comments,
+    refuse_thread_and_ask,
+)
+from chatmagic.conversation.question import A_MODEL, ASKED_OF_AN_ERROR, Parameters
+from chatmagic.errors import InputError
+
+
+def test_the_table_is_whole() -> None:
+    """Every option sets a field, has its trait, and every switch can be taken back."""
+    fields = {field.name for field in dataclasses.fields(ParsedLine)} - {"prompt"}
+    assert {option.dest for option in OPTIONS} == fields
+    traits = [option.trait for option in OPTIONS if option.trait is not None]
+    assert traits == [
+        *("temperature", "max_tokens", "last", "no_history", "no_stream", "format", "above"),
+        *("raw", "quiet", "no_credits"),
+    ]
+    assert all((option.kind is None) == (option.metavar is None) for option in OPTIONS)
+    switches = [option for option in OPTIONS if option.configurable and option.kind is None]
+    opposites = ["--history", "--stream", "--no-raw", "--no-quiet", "--credits"]
+    assert [option.opposite for option in switches] == opposites
+
+
+def test_the_help_comes_from_the_table() -> None:
+    """Every option stands in it, with its words; the examples stand there as given."""
+    text = magic_line.usage(["%%chat -t 0\nWhy?\n\nReally?", "%chat And now?"])
+    for option in OPTIONS:
+        assert option.spelling in text
+        assert option.help in text
+        assert option.opposite is None or option.opposite in text
+    examples = "\n\n    %%chat -t 0\n    Why?\n    \n    Really?\n\n    %chat And now?"
+    assert examples in text
+    assert magic_line.usage() == text.replace(examples, "")
+    assert "\n    -t, --temperature NUMBER  " in text
+    assert "\n    -q, --quiet  " in text
+    assert max(map(len, text.splitlines())) <= 88
+
+
+@given(
+    st.builds(
+        Parameters,
+        max_tokens=st.none() | st.integers(),
+        temperature=st.none() | st.floats(0, 2),
+        last=st.none() | st.integers(0),
+        stream=st.booleans(),
+        history=st.booleans(),
+    )
+)
+def test_what_is_typed_asks_with_the_same_parameters(parameters: Parameters) -> None:
+    """Whatever they are; those that were not set are not typed."""
+    typed = parse_line(" ".join([*magic_line.typed_options(parameters), "why?"]))
+    assert typed.parameters == parameters.parameters
+    assert typed.prompt == "why?"
+    assert magic_line.typed_options(Parameters()) == []
+
+
+def test_every_flag_is_offered() -> None:
+    """In the order of the table, the long ones first; each suggested value is one it takes."""
+    assert magic_line.flags_starting("")[:3] == ["--temperature", "--max-tokens", "--model"]
+    assert magic_line.flags_starting("--his") == ["--history"]
+    every = {flag for option in OPTIONS for flag in (*option.flags, option.opposite) if flag}
+    assert set(magic_line.flags_starting("-")) == every
+    for option in OPTIONS:
+        for value in option.kind.suggested if option.kind else ():
+            parse_line(f"{option.flags[-1]} {value}")
+
+
+PLAIN = ParsedLine(output=None, raw=False, quiet=False, prompt="")
+anything = st.text() | st.text("-=tnoqr 0.5{}'\"\\\t", max_size=30)
+
+
+def refusal(line: str, defaults: dict[str, Any] | None = None) -> InputError:
+    """Give the error that a line is refused with."""
+    with pytest.raises(InputError) as caught:
+        parse_line(line, defaults or {})
+    error = caught.value
+    assert "\n" not in str(error)
+    assert error.__cause__ is None
+    assert error.__suppress_context__ or error.__context__ is None
+    return error
+
+
+@pytest.mark.parametrize(
+    ("line", "fields"),
+    [
+        ("", {}),
+        ("--", {}),
+        ("-t 0.5", {"temperature": 0.5}),
+        ("--temperature=0.5", {"temperature": 0.5}),
+        ("-t -5", {"temperature": -5.0}),
+        ("-n 200", {"max_tokens": 200}),
+        ("--last 0", {"last": 0}),
+        ("--no-stream", {"stream": False}),
+        ("-o \ufb01", {"output": "fi"}),
+        ("-q", {"quiet": True}),
+        ("--no-credits", {"credit_line": False}),
+        ("--format json", {"format": "json"}),
+        ("--format=json --format markdown", {}),
+        ("--schema models.Person", {"schema": "models.Person"}),
+        ("--quiet --no-quiet --raw --no-raw", {}),
+        ("--no-history --history --no-stream --stream", {}),
+        ("-t 1 -n 2 -t 3", {"temperature": 3.0, "max_tokens": 2}),
+    ],
+)
+def test_every_option_sets_its_field(line: str, fields: dict[str, Any]) -> None:
+    """Options are read as argparse would read them, and the prompt after them is whole."""
+    assert parse_line(line) == dataclasses.replace(PLAIN, **fields)
+    separator = "" if line.strip() == "--" else " "
+    asked = parse_line(f"{line}{separator} why  not?")
+    assert asked == dataclasses.replace(PLAIN, **fields, prompt="why  not?")
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "what does -o do in gcc?",
+        "explain --no-history",
+        "Is {x} or $x or {{ x }} \\alpha?",
+        "say 'it\"s",
+        "two  spaces\tand a tab",
+        "-5+3 -o 1 -t x",
+        "-",
+        "- a list item",
+        "-> what is this?",
+        "a -- b --",
+        "\0 control",
+    ],
+)
+def test_a_prompt_needs_no_quotes(prompt: str) -> None:
+    """What is no option begins the prompt, whatever options follow in it."""
+    assert parse_line(prompt) == dataclasses.replace(PLAIN, prompt=prompt)
+    assert parse_line(f"  -q   {prompt}  ").prompt == prompt
+    assert parse_line(f"-t -1 {prompt}") == dataclasses.replace(
+        PLAIN, temperature=-1.0, prompt=prompt
+    )
+
+
+@given(anything)
+def test_after_two_dashes_any_prompt_comes_back(text: str) -> None:
+    """After ``--`` nothing is an option; only the white space around the prompt goes."""
+    assert parse_line(f"-q -- {text}") == dataclasses.replace(
+        PLAIN, quiet=True, prompt=text.strip()
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--temprature 0.5 hi", "--temprature is not an option: did you mean --temperature?"),
+        ("--temprature=0.5 hi", "--temprature is not an option: did you mean --temperature?"),
+        ("--temp 0.5", "--temp is not an option: did you mean --temperature?"),
+        ("-T 0.5", "-T is not an option: did you mean -t?"),
+        ("--Raw x", "--Raw is not an option: did you mean --raw?"),
+        ("--nohistory x", "--nohistory is not an option: did you mean --no-history?"),
+        ("--tokens 9", "--tokens is not an option: did you mean --max-tokens?"),
+        ("--no x", "--no is not an option: did you mean --no-history?"),
+        ("-x y", "-x is not an option."),
+        ("--help", "--help is not an option."),
+        (f"--{'z' * 99}", f"--{'z' * 37}… is not an option."),
+        ("-m", f"-m/--model takes {A_MODEL}; none was given."),
+        ("-m=''", f"-m/--model takes {A_MODEL}, not \"''\"."),
+        (f"-m {'m' * 301}", f"-m/--model takes {A_MODEL}, not '{'m' * 39}…'."),
+        ("-m a\0b x", f"-m/--model takes {A_MODEL}, not 'a\N{SYMBOL FOR NULL}b'."),
+        ("-t -- 3", "-t/--temperature takes a finite number; none was given."),
+        ("-t warm hi", "-t/--temperature takes a finite number, not 'warm'."),
+        ("-t=1e999", "-t/--temperature takes a finite number, not '1e999'."),
+        ("-n 1.5", "-n/--max-tokens takes a whole number, not '1.5'."),
+        (f"-n {'9' * 5000}", f"-n/--max-tokens takes a whole number, not '{'9' * 39}…'."),
+        ("--last -1", "--last takes a whole number, 0 or more, not '-1'."),
+        ("-o 2x", "-o/--output takes the name of a variable, not '2x'."),
+        ("-o a.b", "-o/--output takes the name of a variable, not 'a.b'."),
+        ("-o -q", "-o/--output takes the name of a variable; none was given."),
+        ("-qx", "-q/--quiet takes no value."),
+        ("--no-raw=yes", "--no-raw takes no value."),
+    ],
+)
+def test_a_wrong_option_is_told_in_one_line(line: str, message: str) -> None:
+    """The message names what is wrong and the nearest right thing, and the hint the way out."""
+    error = refusal(line)
+    assert error.message == f"{message} Nothing was sent."
+    assert error.hint == "A prompt that begins with a dash goes after --; %chat? shows the options."
+
+
+@pytest.mark.parametrize(
+    ("line", "setting", "way"),
+    [
+        ("--system x", "", "%%chat_instructions gives instructions"),
+        ("--top-p 0.9 x", "", '%config ChatMagics.extra_body = {"top_p": VALUE} sends it'),
+        ("--Seed=3 x", "", '{"seed": VALUE}'),
+        ("--image a.png x", "", "Only text is sent"),
+        ("--fit x", ": fit is a setting", "%config ChatMagics.fit = VALUE sets it."),
+    ],
+)
+def test_what_is_no_option_here_leads_to_what_does_it(line: str, setting: str, way: str) -> None:
+    """An option of another client, or a setting; or it is said why nothing does it."""
+    error = refusal(line, {"fit": False})
+    option = line.replace("=", " ").split()[0]
+    assert error.message == f"{option} is not an option{setting}. Nothing was sent."
+    assert way in (error.hint or "")
+
+
+def test_an_output_is_a_name_that_python_takes() -> None:
+    """No keyword, and nothing that could not be typed as a variable."""
+    for word in (*keyword.kwlist, "a-b", "", "é!"):
+        assert "the name of a variable" in refusal(f"--output={word}").message
+
+
+def test_configured_defaults_hold_until_the_line_says_otherwise() -> None:
+    """Each trait is the default of its option, and each switch can be taken back."""
+    configured = {
+        "temperature": 0.2,
+        "max_tokens": 9,
+        "last": 3,
+        "no_history": True,
+        "no_stream": True,
+        "raw": True,
+        "quiet": True,
+        "no_credits": True,
+        "format": "code",
+        "output": "never",
+        "stream": "auto",
+    }
+    line = "-t 0.2 -n 9 --last 3 --no-history --no-stream --raw -q --no-credits --format code x"
+    assert parse_line("x", configured) == parse_line(line)
+    back = "-t 1 -n 2 --last 0 --history --stream --no-raw --no-quiet --credits --format markdown x"
+    assert parse_line(back, configured) == parse_line("-t 1 -n 2 --last 0 x")
+    assert parse_line("x", {"no_history": False, "quiet": False}) == parse_line("x")
+
+
+@pytest.mark.parametrize(
+    ("line", "body", "question"),
+    [
+        ("a", "b\n", "a\nb\n"),
+        ("--error a", "", "a"),
+        ("--error", " \n", ASKED_OF_AN_ERROR),
+        ("", "", ""),
+    ],
+)
+def test_a_question_about_an_error_need_not_be_typed(line: str, body: str, question: str) -> None:
+    """Line and body make the question; without any there is one for an error, and no other."""
+    parsed = parse_line(line)
+    assert parsed.question(parsed.prompt, body) == question
+
+
+def test_cells_are_named_by_place_or_label() -> None:
+    """As typed, so that the cell that asks again says the same."""
+    parsed = parse_line("--error --above 2 --tag load x")
+    assert (parsed.with_error, parsed.above, parsed.tag) == (True, 2, "load")
+    assert magic_line.typed_options(parsed) == ["--above 2", "--tag load", "--error"]
+    for line in ("--above new", "--above all", "--above 0"):
+        assert magic_line.typed_options(parse_line(f"{line} x")) == [line]
+    for line in ("--above -1", "--above x", "--above ²"):
+        assert "takes" in refusal(f"{line} y").message
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "dest", "in_prompt"),
+    [
+        ("", "", None, False),
+        ("-", "-", None, False),
+        ("--la", "--la", None, False),
+        ("-t ", "", "temperature", False),
+        ("-t 0.", "0.", "temperature", False),
+        ("-t0.", "0.", "temperature", False),
+        ("--last=2", "2", "last", False),
+        ("--last=2 ", "", None, False),
+        ("-t --la", "--la", None, False),
+        ("--unknown --ra", "--ra", None, False),
+        ("-q=", "-q=", None, False),
+        ("-q why --la", "--la", None, True),
+        ("-q -- --la", "--la", None, True),
+        ("why ", "", None, True),
+    ],
+)
+def test_the_end_of_a_line(line: str, word: str, dest: str | None, *, in_prompt: bool) -> None:
+    """A word of the prompt, an option, or the value of one."""
+    at_end = line_end(line)
+    assert (at_end.word, at_end.in_prompt) == (word, in_prompt)
+    assert (at_end.option and at_end.option.dest) == dest
+
+
+@given(anything, st.sampled_from(["x", "-5", "0.5"]))
+def test_any_line_is_read_or_refused_and_so_is_its_end(line: str, word: str) -> None:
+    """Nothing but an InputError leaves; the end of a line says what its last word became."""
+    try:
+        parsed = parse_line(f"{line} {word}")
+    except InputError:
+        return
+    assert f"{line} {word}".endswith(parsed.prompt)
+    assert line_end(f"{line} {word}").in_prompt == parsed.prompt.endswith(word)
+
+
+TYPED = {
+    "undo": ["undo", "  Undo ", "undo?", "chat_undo", "%chat_undo", "chat-undo", "undo 2"],
+    "history": ["history", "history 2", "history all", "chat_histroy"],
+    "connect": [
+        *("connect", "connect emulator", "connect https://chat.example.org/v1"),
+        *("connect https://chat.example.org --model a-b/c", "connect --model"),
+    ],
+    "cassette": [
+        *("cassette", "cassette talk.jsonl", "chat_cassette 'Talk.JSONL' --record"),
+        *("cassette --off", "cassette paper.ipynb --else emulator", "cassette --prune --yes"),
+    ],
+    "save": ["save talk.json --force", "chat save ../notes/talk.md"],
+    "load": ["load paper.ipynb", "load talk.json --force"],
+    "login": ["login --forget"],
+    "": [
+        *("chat", "", "%", "undo it", "undo 2 turns", "history of Rome", "connect the dots"),
+        *("please connect emulator", "emulator", "chat_something_else", "chat_histroy now"),
+        *("chat_undo x", "histroy", "load balancing explained", "load data.json into a frame"),
+        *("save energy", "cassette tapes", "cassette emulators", "history all over the world"),
+        "connect https://chat.example.org to my notebook",
+    ],
+}
+"""What is typed for each command, and for none."""
+NAMES = [f"chat_{name}" for name in TYPED if name]
+
+
+@pytest.mark.parametrize("command", TYPED)
+def test_a_command_typed_as_a_prompt_is_known(command: str) -> None:
+    """A prompt that is only a command's name is caught; a sentence never is."""
+    meant = {mistaken_command(prompt, NAMES) for prompt in TYPED[command]}
+    assert meant == {f"chat_{command}" if command else None}
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ["# NBVAL_IGNORE_OUTPUT", "## NBVAL_SKIP", "#| echo: false", "# PYTEST_VALIDATE_IGNORE_OUTPUT"],
+)
+def test_a_comment_for_a_tool_is_not_sent(shown: str) -> None:
+    """The message shows the comment; the hint names the tags, and how to send it."""
+    with pytest.raises(InputError) as caught:
+        refuse_cell_comments(f"\n \n  {shown}\nWhy?")
+    assert caught.value.message == f"{shown} would be sent to the model. Nothing was sent."
+    assert "nbval-skip); --raw sends it." in (caught.value.hint or "")
+    for line in ("# A heading", f"What does {shown} do?", "#include <stdio.h>", "# | a table |"):
+        refuse_cell_comments(f"{line}\n# NBVAL_SKIP")
+
+
+@pytest.mark.parametrize(
+    ("source", "is_both"),
+    [
+        ("%chat_thread a", False),
+        ("%chat_thread a\n%chat Why?", True),
+        ("  %chat Why?\n  %chat_thread --fork 2 a", True),
+        ("x = %chat Why?\n%chat_thread a", True),
+        ("%chat_fix\n%chat_thread a", True),
+        ("session.ask('Why?')\n%chat_thread a", True),
+        ("%chat_thread a\n%chat", False),
+        ("%chat_thread\n%chat Why?", False),
+        ("%chat_thread a --delete\n%chat Why?", False),
+        ("%%chat\n%chat_thread a\n%chat Why?", False),
+    ],
+)
+def test_a_cell_that_divides_and_asks(source: str, *, is_both: bool) -> None:
+    """Neither a list nor a deletion divides, and what is below %%chat is text."""
+    if not is_both:
+        refuse_thread_and_ask(source)
+        return
+    with pytest.raises(InputError, match="begins a thread asks nothing beside it"):
+        refuse_thread_and_ask(source)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "named"),
+    [
+        ("one\n\n%%chat\ntwo", "%%chat"),
+        ("one\n%chat_undo", "%chat_undo"),
+        ("What does %%chat do?\n    %chat\n%chat-like\n%%chatter", None),
+    ],
+)
+def test_a_command_within_a_prompt_is_told(prompt: str, named: str | None) -> None:
+    """Where a page has merged two cells: the first such line."""
+    note = f"a line with {named} is sent as text; split the cell if it is to run by itself"
+    assert merged_cell_notes(prompt) == ([note] if named else [])
+
+
+def test_a_variable_of_another_template_language_is_told() -> None:
+    """With the form that puts its value in."""
+    for typed in ("{x}", "$x"):
+        (note,) = placeholder_notes(typed)
+        assert note == f"{typed} is sent as typed; {{{{ x }}}} puts the value in"
+    assert placeholder_notes(None) == []
+
+
+def test_a_value_may_stand_in_a_variable() -> None:
+    """As in other magics; where no variables are known, the question was asked with some value."""
+    names = {"t": 0.5, "n": 3}
+    assert parse_line("-m 'a-b' x").model == parse_line('--model="a-b" x').model == "a-b"
+    typed = parse_line("-t $t --last={n} -o x $t {t}", names=names)
+    assert (typed.temperature, typed.last, typed.prompt) == (0.5, 3, "$t {t}")
+    assert parse_line("-t $t x", recorded={"temperature": 0.7}).temperature == 0.7
+    assert parse_line("-t $t x").temperature is None
+    assert magic_line.variable_fields("-t $t --max-tokens=5 -n {n} {x} $y") == {
+        "temperature", "max_tokens",
+    }  # fmt: skip
+    for known in (names, {}):
+        with pytest.raises(
+            InputError, match=r"^-m names the variable u, and there is none\. Nothing"
+        ):
+            parse_line("-m $u x", names=known)
