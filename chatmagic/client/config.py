@@ -84,11 +84,7 @@ def resolve_endpoint(
     """
     typed = typed or {}
     guarded = (*known_keys(), *typed.values())
-    endpoint = replace(
-        place,
-        guarded=guarded,
-        has_auth_variable=bool(_value(AUTH_VARIABLE)),
-    )
+    endpoint = replace(place, guarded=guarded, has_auth_variable=bool(_value(AUTH_VARIABLE)))
     if endpoint.base_url == EMULATOR:
         return endpoint
     # A server that is known by name takes its key in its own way, whatever the settings say.

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterable
-from html import escape
-from html.entities import codepoint2name
 from typing import Final, Literal, NoReturn, Self
 from urllib.parse import quote
 
@@ -20,7 +17,6 @@ SECRET_LENGTH: Final = 8
 REMOVED: Final = "[key removed]"
 """Text in place of a key."""
 
-_URL_SAFE: Final = str.maketrans("+/", "-_")
 # Names of headers and query parameters, by their words: X-API-Key, access_token, AuthToken, sig.
 _TELLING_WORD: Final = (
     r"\w*(?:token|secret|cookie|passw(?:or)?d|credential|authoriz|authentic|apikey|accesskey)\w*"
@@ -70,7 +66,7 @@ class Secret:
             del value  # a traceback may show local variables
             raise ValueError("an API key must be one word of printable ASCII characters") from None
         self._value = value
-        forms = {value, quote(value), quote(value, safe=""), escape(value), *self._in_base64()}
+        forms = {value, quote(value), quote(value, safe="")}
         bare = {form.replace("\\", "") for form in forms}
         self._forms = forms | {form for form in bare if len(form) >= SECRET_LENGTH}
 
@@ -96,7 +92,7 @@ class Secret:
         return self._value[0] == self._value[-1] and self._value[0] in "\"'"
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text holds the key, as it is or as URLs, JSON, HTML or base64 write it.
+        """Return whether a text holds the key, as it is or as URLs or JSON write it.
 
         A key of a few letters may be a word of the text, so it is never found.
 
@@ -120,27 +116,10 @@ class Secret:
         # A short key would be found inside words.
         edge = (r"(?<!\w)", r"(?!\w)") if len(self._value) < SECRET_LENGTH else ("", "")
         letters = "".join(map(_spellings, self._value)).join(edge)
-        encoded = (
-            rf"[\w+/-]{{0,4}}{re.escape(form)}[\w+/-]{{0,4}}=*" for form in self._in_base64()
-        )
-        pattern = re.compile("|".join((letters, *encoded)), re.IGNORECASE | re.ASCII)
-        text = pattern.sub(REMOVED, text)
+        text = re.sub(letters, REMOVED, text, flags=re.IGNORECASE | re.ASCII)
         parts = range(len(self._value) - 1, SECRET_LENGTH - 1, -1)
         part = next((size for size in parts if text.endswith(self._value[:size])), 0)
         return text[:-part] + REMOVED if part else text
-
-    def _in_base64(self) -> set[str]:
-        """Return the base64 of the key, for any text around it."""
-        data = self._value.encode()
-        if len(data) < SECRET_LENGTH:
-            return set()
-        forms: set[str] = set()
-        for before in range(3):
-            # The letters of base64 at either end hold bits of the text around it.
-            whole = base64.b64encode(bytes(before) + data).rstrip(b"=").decode()
-            inner = whole[(0, 2, 3)[before] : (before + len(data)) * 8 // 6]
-            forms |= {inner, inner.translate(_URL_SAFE)}
-        return forms
 
     def __repr__(self) -> str:
         """Show that there is a key, and nothing of it."""
@@ -176,13 +155,10 @@ def redacted(text: str, keys: Iterable[Secret]) -> str:
 
 
 def _spellings(letter: str) -> str:
-    """Return the pattern of one letter as it is, and as URLs, JSON, HTML and Python write it."""
+    """Return the pattern of one letter as it is, and as URLs, JSON and Python write it."""
     code = ord(letter)
-    name = "apos" if letter == "'" else codepoint2name.get(code, "")
-    ways = (re.escape(letter), f"%(?:25)*{code:02x}", f"u00{code:02x}")
-    entity = f"&(?:amp;)*(?:#0*{code}|#x0*{code:x}{name and f'|{name}'});?"
     # A text may be quoted within a quoted text; the bound keeps the search linear.
-    return rf"(?:{entity}|\\{{0,4}}(?:{'|'.join(ways)}))"
+    return rf"\\{{0,4}}(?:{re.escape(letter)}|%(?:25)*{code:02x}|u00{code:02x})"
 
 
 def refuse_keys(texts: Iterable[str], keys: Iterable[Secret]) -> None:

@@ -424,17 +424,15 @@ class Job:
                         f"answer in {self.path.name}. Nothing was sent.",
                         hint="A cassette holds no rows of a map; the map's own file does.",
                     )
-                yield (
-                    RowReply(
-                        row=number,
-                        key=key,
-                        request=known,
-                        occurrence=occurrence,
-                        call=call,
-                        error=problem,
-                    ),
-                    request,
+                line = RowReply(
+                    row=number,
+                    key=key,
+                    request=known,
+                    occurrence=occurrence,
+                    call=call,
+                    error=problem,
                 )
+                yield line, request
             elif not self._keeps and address is not None:
                 file.copy(key, number, call)
 

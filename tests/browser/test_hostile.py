@@ -49,7 +49,8 @@ RISKIEST: Final = (
 RISKY: Final = [number for number, kind in enumerate(CORPUS) if kind.tries in RISKIEST]
 NOT_IN_A_PANEL: Final = (
     ":is(.chatmagic-panel, .chatmagic-saved) :is(img, script, style, iframe, object, embed, form, "
-    "input, video, audio, base, meta, link, [onclick], [onerror], [onload], [id])"
+    "input:not(.cm-model), video, audio, base, meta, link, [onclick], [onerror], [onload], "
+    "[id]:not(.cm-settings > dl > dd > datalist))"
 )
 HISTORY: Final = ("%chat_history all", "%chat_history", "%chat_undo")
 ASK: Final = """

@@ -68,16 +68,13 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def writings(key: str) -> set[str]:
     """Give the ways in which a text may hold a key, in lower case."""
     data = key.encode()
-    found = {key, quote(key), quote(key, safe=""), html.escape(key), repr(key)[1:-1]}
+    found = {key, quote(key), quote(key, safe=""), repr(key)[1:-1]}
     found |= {
         json.dumps(key)[1:-1],
         json.dumps(json.dumps(key))[3:-3],
         data.hex(),
         repr(data)[2:-1],
     }
-    for before in range(3):
-        whole = base64.b64encode(bytes(before) + data).decode()[4:-4]
-        found |= {whole, whole.translate(str.maketrans("+/", "-_"))}
     return {form.lower() for form in found}
 
 
@@ -122,9 +119,6 @@ def failures(key: str) -> dict[str, bytes]:
         "in a URL": f"no such page: /?api_key={quote(key, safe='')}",
         "in half a URL": quote(key),
         "in JSON in JSON": json.dumps({"key": key}),
-        "in HTML": f"<p>{html.escape(key)}</p>",
-        "in base64": base64.b64encode(f"Bearer {key}".encode()).decode(),
-        "in URL-safe base64": base64.urlsafe_b64encode(f"x:{key}".encode()).decode(),
         "in Python": repr(key),
     }
     found = {
@@ -562,8 +556,7 @@ PLACES: dict[str, Callable[[str], tuple[list[Message], dict[str, Any]]]] = {
 def test_a_request_that_holds_the_key_is_not_sent(shape: str, place: str) -> None:
     """Wherever in the request it stands, and however it is written there."""
     key = KEYS[shape]
-    encoded = base64.b64encode(f"u:{key}".encode()).decode()
-    for word in (key, quote(key, safe=""), html.escape(key), json.dumps(key), encoded):
+    for word in (key, quote(key, safe=""), json.dumps(key)):
         messages, extra = PLACES[place](word)
         with Server(playing(document(WHOLE))) as server:
             client = Client(server.origin, key, extra_body=extra)
