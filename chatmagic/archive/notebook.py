@@ -171,6 +171,7 @@ class Notebook:
             is_reply = kind in {"turn", "pick"}
             text = _json.json_at(value, "text") if is_reply and is_whole else None
             text = _json.json_at(output, "data", "text/plain") if text is None else text
+            forms = ("text/html", "text/markdown")
             self.outputs.append(
                 SavedOutput(
                     cell,
@@ -180,10 +181,7 @@ class Notebook:
                     record=Record.from_json(value) if is_reply else None,
                     steering=None if steering is None else steering.from_json(value),
                     text=text_of(text),
-                    rendered={
-                        kind: text_of(_json.json_at(output, "data", kind))
-                        for kind in ("text/html", "text/markdown")
-                    },
+                    rendered={each: text_of(_json.json_at(output, "data", each)) for each in forms},
                     versions=_json.json_at(value, "versions"),
                 )
             )

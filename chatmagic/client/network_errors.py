@@ -73,11 +73,7 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] 
         "{at} closed the connection while it was being made",
         f"Is it the right port, http or https? {_SETTINGS}",
     ),
-    (
-        (ssl.SSLCertVerificationError,),
-        "The certificate of {at} cannot be trusted{why}",
-        _SETTINGS,
-    ),
+    ((ssl.SSLCertVerificationError,), "The certificate of {at} cannot be trusted{why}", _SETTINGS),
     (
         (requests.exceptions.SSLError, urllib3.exceptions.SSLError, ssl.SSLError),
         "No secure connection to {at}{why}",

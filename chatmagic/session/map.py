@@ -424,15 +424,8 @@ class Job:
                         f"answer in {self.path.name}. Nothing was sent.",
                         hint="A cassette holds no rows of a map; the map's own file does.",
                     )
-                line = RowReply(
-                    row=number,
-                    key=key,
-                    request=known,
-                    occurrence=occurrence,
-                    call=call,
-                    error=problem,
-                )
-                yield line, request
+                facts: dict[str, Any] = {"request": known, "occurrence": occurrence, "call": call}
+                yield RowReply(row=number, key=key, error=problem, **facts), request
             elif not self._keeps and address is not None:
                 file.copy(key, number, call)
 

@@ -108,7 +108,10 @@ def running(shell: InteractiveShell) -> Execution:
     Args:
         shell: the shell.
     """
-    label = f"cell [{_number(shell)}]"
+    history = shell.history_manager
+    # The shell's count may already be the next cell's.
+    number = (len(history.input_hist_raw) - 1 if history else 0) or shell.execution_count
+    label = f"cell [{number}]"
     parent = _request(shell)
     if not parent:
         return Execution(
@@ -186,12 +189,6 @@ def listed_by_page(shell: InteractiveShell) -> list[tuple[str, str | None]] | No
         ]
     except (TypeError, ValueError):
         return None
-
-
-def _number(shell: InteractiveShell) -> int:
-    """Return the running cell's number; the shell's count may already be the next cell's."""
-    history = shell.history_manager
-    return (len(history.input_hist_raw) - 1 if history else 0) or shell.execution_count
 
 
 def _request(shell: InteractiveShell) -> dict[str, Any]:
