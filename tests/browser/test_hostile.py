@@ -260,6 +260,7 @@ def _in_notebook_7(front: Front, path: str, model: Model, trap: loopback.Server)
     """Open what was saved there, where all of it is trusted, and let the riskiest stream anew."""
     book = Book(front, front.page, path)
     book.load()
+    _wait_until_drawn(book)
     scene = Scene(book.page, trap)
     scene.ready()
     before = scene.look("landmarks")
@@ -308,7 +309,17 @@ def _changed(book: Book, saved: dict[str, Any]) -> Book:
     book.js("await panel.context.save(); panels(path).forEach(one => one.dispose())")
     book.path = path
     book.load()
+    _wait_until_drawn(book)
     return book
+
+
+def _wait_until_drawn(book: Book) -> None:
+    """Wait for the last outputs of a file: a front end draws the cells below while it idles."""
+    book.until(
+        """document.querySelectorAll('.chatmagic').length >= given
+        && document.querySelector('.jp-RenderedText pre')""",
+        len(CORPUS),
+    )
 
 
 def _exported(path: Path, context: BrowserContext, trap: loopback.Server) -> None:
