@@ -120,4 +120,5 @@ def _opener(front: Front) -> Iterator[Callable[..., Book]]:
     front.page.evaluate("document.getElementById('chatmagic-status')?.replaceChildren()")
     front.context.unroute_all()
     front.page.emulate_media(forced_colors="null", reduced_motion="null")
+    front.page.mouse.move(0, 0)
     front.server.tidy()
