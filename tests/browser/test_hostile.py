@@ -315,11 +315,8 @@ def _changed(book: Book, saved: dict[str, Any]) -> Book:
 
 def _wait_until_drawn(book: Book) -> None:
     """Wait for the last outputs of a file: a front end draws the cells below while it idles."""
-    book.until(
-        """document.querySelectorAll('.chatmagic').length >= given
-        && document.querySelector('.jp-RenderedText pre')""",
-        len(CORPUS),
-    )
+    book.until("document.querySelectorAll('.chatmagic').length >= given", len(CORPUS))
+    book.until("document.querySelector('.jp-RenderedText pre')")
 
 
 def _exported(path: Path, context: BrowserContext, trap: loopback.Server) -> None:
