@@ -48,7 +48,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # What is compiled is kept, also where Python is told to keep nothing: of the tests here, and of
-# the packages in the programs that they start, as pip need not compile what nothing imports.
+# the packages in the programs that they start, as the install compiles nothing.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -77,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     config.addinivalue_line("markers", "unmeasured: takes long, and reaches nothing by itself")
     if not hasattr(config, "workerinput"):
-        compileall.compile_dir(ROOT / "chatmagic", quiet=1)
+        compileall.compile_dir(ROOT / "chatmagic", quiet=1, workers=0)
         for path in PURE:
             importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     elif (early := Coverage.current()) is not None:
