@@ -59,10 +59,10 @@ def describe(error: BaseException) -> str:
     """
     chain: list[BaseException] = []
     cause: BaseException | None = error
-    while cause is not None and not any(each is cause for each in chain):
+    while cause is not None and not any(error is cause for error in chain):
         chain.append(cause)
         cause = cause.__cause__ or cause.__context__
-    kinds = (f"{type(each).__module__}.{type(each).__qualname__}" for each in chain)
+    kinds = (f"{type(error).__module__}.{type(error).__qualname__}" for error in chain)
     frames = [
         f"  {frame.f_code.co_filename}:{line} in {frame.f_code.co_name}"
         for frame, line in traceback.walk_tb(error.__traceback__)

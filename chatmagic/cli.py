@@ -164,7 +164,8 @@ def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_demo_arguments(parser: argparse.ArgumentParser) -> None:
-    add, folder = parser.add_argument, Path(demo.FOLDER)
+    add = parser.add_argument
+    folder = Path(demo.FOLDER)
     text = "where the notebooks go; nothing in it is overwritten (default: %(default)s)"
     add("folder", nargs="?", type=Path, default=folder, metavar="FOLDER", help=text)
     add("--no-browser", dest="browser", action="store_false", help="only print the address")
@@ -179,7 +180,8 @@ def _add_install_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_emulator_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the port, and the options of the credits and the pace."""
-    add, default = parser.add_argument, "(default: %(default)s)"
+    add = parser.add_argument
+    default = "(default: %(default)s)"
     add("--port", type=_port, default=0, metavar="N", help="default: any free one")
     add("--credits", type=int, default=100, metavar="N", help=f"credit limit of a key {default}")
     add("--cost", type=int, default=1, metavar="N", help=f"credits a request takes {default}")
@@ -265,7 +267,8 @@ def _audit(given: Mapping[str, Any]) -> int:
     # Loads nbformat, which the other commands do without.
     from chatmagic.audit import audit  # noqa: PLC0415
 
-    audits, values = audit.audit_all(given["files"]), given["values"]
+    audits = audit.audit_all(given["files"])
+    values = given["values"]
     if given["json"]:
         print(audit.as_json(audits, values=values))
     else:

@@ -214,7 +214,8 @@ def _run_lab(command: list[str], private: Path, token: str) -> int:
         file = private / "config" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(content), encoding="utf-8")
-    log, caught = private / "log", list[int]()
+    log = private / "log"
+    caught = list[int]()
     with log.open("wb") as out, on_signals(lambda number, _: caught.append(number)):
         # In its own process session JupyterLab gets no Ctrl-C, and ends when it is terminated here.
         server = subprocess.Popen(  # noqa: S603 - no shell, and no word of a user
@@ -246,7 +247,8 @@ def end(
         caught: the signals that ask to end, as they arrive.
         seconds: time for the server to end by itself.
     """
-    until, signals = time.monotonic() + seconds, len(caught)
+    until = time.monotonic() + seconds
+    signals = len(caught)
     server.terminate()
     while server.poll() is None and time.monotonic() < until and len(caught) == signals:
         time.sleep(_TICK)

@@ -141,7 +141,8 @@ def unlinked(text: str, before: str = "") -> str:
     """
     before = before[-50:]
     whole = before + text
-    parts, done = [], len(before)
+    parts = []
+    done = len(before)
     for match in re.finditer(_ADDRESS, whole):
         at = match.end()
         scheme = re.search(_SCHEME, whole[max(match.start() - _FAR, 0) : match.start()])

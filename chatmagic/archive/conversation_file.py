@@ -94,8 +94,8 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
         # A turn that Python added has no record yet.
         record = turn.record
         if record is None:
-            above = (turns[each] for each in turn.carried if each in turns)
-            request = turn.request([message for each in above for message in each.messages])
+            carried = [turns[place] for place in turn.carried if place in turns]
+            request = turn.request([message for above in carried for message in above.messages])
             record = turn.to_record(request.digest())
 
         record = replace(record, values=turn.values) if keep_values else record.bare
@@ -112,7 +112,9 @@ def markdown(conversation: Conversation, *, reasoning: bool = False) -> str:
         conversation: the conversation. A prompt stands as typed, so no value of ``{{ }}`` is in it.
         reasoning: whether to write the thoughts of a model above its reply, as a quotation.
     """
-    parts, windows, here = ["# Conversation"], iter(conversation.windows), MAIN
+    parts = ["# Conversation"]
+    windows = iter(conversation.windows)
+    here = MAIN
     for _, held in conversation.slots:
         for item in held:
             if isinstance(item, Turn):

@@ -144,7 +144,9 @@ class Notebook:
             return
         outputs = cell.get("outputs")
         outputs = outputs if isinstance(outputs, list) else []
-        others = tuple(map(_other_kind, (each for each in outputs if _record_of(each) is None)))
+        others = tuple(
+            map(_other_kind, (output for output in outputs if _record_of(output) is None))
+        )
         self.cells.append(NotebookCell(number, cell_magics.plan_of(source), bool(outputs), others))
         if "live" in others:
             self.problems.append(
@@ -181,7 +183,7 @@ class Notebook:
                     record=Record.from_json(value) if is_reply else None,
                     steering=None if steering is None else steering.from_json(value),
                     text=text_of(text),
-                    rendered={each: text_of(_json.json_at(output, "data", each)) for each in forms},
+                    rendered={form: text_of(_json.json_at(output, "data", form)) for form in forms},
                     versions=_json.json_at(value, "versions"),
                 )
             )
@@ -293,7 +295,8 @@ def notebook_json(
     # nbformat is loaded with the first notebook that is written.
     import nbformat.v4  # noqa: PLC0415
 
-    v4, writes = cast("Any", nbformat.v4), cast("Any", nbformat).writes
+    v4 = cast("Any", nbformat.v4)
+    writes = cast("Any", nbformat).writes
     made = []
     for number, (id, source, shown) in enumerate(cells, 1):
         data, metadata = shown or ({}, {})

@@ -108,7 +108,7 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
     is_json = record is _NO_RECORD and reply.parsed is not None
     format = "json" if is_json else record.parameters.get("format", "markdown")
     merged = [
-        f"{each[0].upper()}{each[1:]}." for each in magic_line.merged_cell_notes(record.prompt)
+        f"{note[0].upper()}{note[1:]}." for note in magic_line.merged_cell_notes(record.prompt)
     ]
     states = "".join(
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
@@ -234,7 +234,8 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
         is_hidden: whether a request below all turns leaves this one out.
     """
     stale = [] if cause is None else [f"stale, {cause.words}"]
-    reply, notes = turn.reply, [HIDDEN] * is_hidden + stale
+    reply = turn.reply
+    notes = [HIDDEN] * is_hidden + stale
     if turn.missing:
         named = ", ".join(plain.one_line(value.name) for value in turn.missing)
         notes.append(f"sent without the value of {named}, which was not kept: run its cell again")

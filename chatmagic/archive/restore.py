@@ -51,7 +51,8 @@ class CarriedTurns:
             above: the turns above it.
             number: its own number, if it has one.
         """
-        record, stand = cast("Record", turn.record), above.newest(turn.last)
+        record = cast("Record", turn.record)
+        stand = above.newest(turn.last)
         chain = chain_of(record)
         self._known |= {above.chain: above, stand.chain: stand}
         carried = stand
@@ -143,7 +144,8 @@ def restore(
         elif isinstance(saved.steering, ThreadStart) and saved.kind == "deletion":
             replay.conversation.delete(saved.steering.name)
         elif (item := saved.steering) is not None:
-            owner, execution = owners[saved.cell], f"cell {saved.cell}"
+            owner = owners[saved.cell]
+            execution = f"cell {saved.cell}"
             replay.steer(replace(item, owner=owner, execution=execution))
         else:
             getattr(replay.conversation, saved.kind)()  # undo, redo or reset
@@ -212,11 +214,11 @@ class Replay:
         record = cast("Record", turn.record)
         earlier = record.in_place_of
         turns = reversed(self.conversation.turns if earlier else ())
-        olds = [each for each in turns if each.recorded_digest in earlier]
+        olds = [other for other in turns if other.recorded_digest in earlier]
         # Among equal turns, the one with the same turns above as this one's request.
-        old = max(olds, key=lambda each: self._likeness(each, turn)).number if olds else 0
+        old = max(olds, key=lambda other: self._likeness(other, turn)).number if olds else 0
         if earlier and not old:
-            alike = (each.as_typed == turn.as_typed for each in self.conversation.turns)
+            alike = (other.as_typed == turn.as_typed for other in self.conversation.turns)
             earlier = earlier if any(alike) else ()  # No output holds the reply that it replaced.
         place = turn.owner, turn.execution
         stand = self.conversation.window(*place, thread=turn.thread, again=old or None)
@@ -234,8 +236,8 @@ class Replay:
             else:
                 turn = continuation.joined(first, turn)
         # Among equal texts, the one with the same credits.
-        same = [each for each in replies if each.recorded_digest == turn.recorded_digest]
-        picked = max(same, key=lambda each: each.reply == turn.reply, default=None)
+        same = [reply for reply in replies if reply.recorded_digest == turn.recorded_digest]
+        picked = max(same, key=lambda reply: reply.reply == turn.reply, default=None)
         if record.picked and picked is not None:
             self.conversation.add(Replacement(picked, owner=place[0], execution=place[1]))
         else:
@@ -309,7 +311,8 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
         notebook: the notebook.
     """
     conversation = restored.conversation
-    count, stale = len(conversation), len(conversation.stale_turns())
+    count = len(conversation)
+    stale = len(conversation.stale_turns())
     size = f"{counted(count, 'turn')}{f' ({stale:,} stale)' if stale else ''}"
     lines = [f"Restored {size} from {notebook.path.name} as last saved. Nothing was sent."]
     lines += [

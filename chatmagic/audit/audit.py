@@ -128,7 +128,7 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
                 notebooks.append((audit, notebook.read_notebook(path)))
         except InputError as error:
             audit.problems.append(str(error))
-    exchanges = [interaction for each in held.values() for interaction in each]
+    exchanges = [interaction for interactions in held.values() for interaction in interactions]
     for audit, read in notebooks:
         _audit_notebook(audit, read)
         # A notebook may name cassettes of its own that are not among the paths.
@@ -143,10 +143,10 @@ def _files(path: Path) -> list[Path]:
     """Return a path, or the notebooks and cassettes in a folder and those below it."""
     inside = path.rglob("*") if path.is_dir() else ()
     files = [
-        each
-        for each in inside
-        if not any(part.startswith(".") for part in each.relative_to(path).parts)
-        and (each.suffix == ".ipynb" or (each.suffix == ".jsonl" and _has_head(each)))
+        file
+        for file in inside
+        if not any(part.startswith(".") for part in file.relative_to(path).parts)
+        and (file.suffix == ".ipynb" or (file.suffix == ".jsonl" and _has_head(file)))
     ]
     return sorted(files) or [path]
 
@@ -172,7 +172,8 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
     unseen = min((cell.number for cell in read.cells if _hides(cell)), default=math.inf)
     unrendered = []
     for saved, record in read.turns:
-        cell, is_in_order = saved.cell, None
+        cell = saved.cell
+        is_in_order = None
         is_rendered = _rendered(saved, record)
         if is_rendered is None and not saved.fault:
             unrendered.append(cell)
@@ -234,15 +235,18 @@ def _compared(audit: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
         shown[saved.cell].append(saved)
     texts = "\n".join(text for _, text in read.texts)
     configured: dict[str, dict[int, object]] = defaultdict(dict)
-    functions = [each for cell in read.cells for each in cell.plan.commands if not each.is_once]
+    functions = [
+        command for cell in read.cells for command in cell.plan.commands if not command.is_once
+    ]
     for cell in read.cells:
-        left, plan = _left(cell), cell.plan
+        left = _left(cell)
+        plan = cell.plan
         loose = [command for command in plan.commands if not command.is_once]
         # A function that another cell defines may ask here.
         loose += functions if "(" in plan.code else []
         for saved in shown[cell.number]:
-            own = next((each for each in left if _fits(each, saved)), None)
-            command = own or next((each for each in loose if _fits(each, saved)), None)
+            own = next((command for command in left if _fits(command, saved)), None)
+            command = own or next((command for command in loose if _fits(command, saved)), None)
             agrees[saved] = True if command else None if plan.is_open else False
             typed = command.parsed() if command is not None and command.asks else None
             if command is not None and typed is not None and saved.record is not None:
@@ -252,10 +256,10 @@ def _compared(audit: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
                     is_told = name in {*typed.parameters, *variable_fields(command.line), *implied}
                     configured[name][cell.number] = None if is_told else value
             elif agrees[saved] is False:
-                own = next((each for each in left if each.recorded == saved.kind), None)
+                own = next((command for command in left if command.recorded == saved.kind), None)
                 audit.wrong(cell.number, _difference(own, saved))
-            left = [each for each in left if each is not own]
-        is_gone = any(each in left for each in _left(cell, texts))
+            left = [command for command in left if command is not own]
+        is_gone = any(command in left for command in _left(cell, texts))
         _judge_others(audit, cell, is_gone=is_gone)
     if "ChatMagics" not in texts:
         _judge_settings(audit, configured)
@@ -266,7 +270,7 @@ def _judge_others(audit: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
     """Add faults of a cell's outputs without a record, and of missing ones."""
     others, plan = cell.others, cell.plan
     is_ours = bool(plan.commands) and not plan.code
-    shows = any(not each.recorded and not each.is_quiet for each in plan.commands)
+    shows = any(not command.recorded and not command.is_quiet for command in plan.commands)
     if "reply" in others and "display" not in plan.code:
         audit.wrong(cell.number, "its reply has no record: it was removed, or pasted")
     elif "output" in others and is_ours and not shows:
@@ -296,8 +300,8 @@ def _judge_settings(audit: Audit, configured: Mapping[str, Mapping[int, object]]
 def _left(cell: NotebookCell, texts: str = "") -> list[MagicCall]:
     """Return the magics of a cell that must each leave a record."""
     is_quiet = "ChatMagics.quiet" in texts
-    commands = (each for each in cell.plan.commands if each.is_once and each.recorded)
-    return [each for each in commands if not (is_quiet and each.asks)]
+    commands = (command for command in cell.plan.commands if command.is_once and command.recorded)
+    return [command for command in commands if not (is_quiet and command.asks)]
 
 
 def _fits(command: MagicCall, saved: SavedOutput) -> bool:
@@ -321,7 +325,8 @@ def _fits(command: MagicCall, saved: SavedOutput) -> bool:
 def _is_typed(command: MagicCall, steering: Steering | None) -> bool:
     """Return whether a magic has the text of an output, if the output has one."""
     if isinstance(steering, Instructions):
-        file, typed = steering.value.expression, Instructions.of_text(command.body or "").text
+        file = steering.value.expression
+        typed = Instructions.of_text(command.body or "").text
         return file in command.line if file else steering.text == typed
     words = re.sub("[=\"']|--delete\\b", " ", command.line).split()
     return steering is None or sorted(words) == sorted(steering.source.split()[1:])
@@ -349,7 +354,7 @@ def _hides(cell: NotebookCell) -> bool:
     """Return whether a cell may have asked without an output: quietly, from Python, by a load."""
     plan = cell.plan
     names = {"chat_panel", "chat_load"}
-    asks_quietly = any(each.is_quiet or each.name in names for each in plan.commands)
+    asks_quietly = any(command.is_quiet or command.name in names for command in plan.commands)
     asks_python = plan.is_open or re.search(r"\bask\s*\(", plan.code) is not None
     return asks_quietly or asks_python or "live" in cell.others
 

@@ -191,7 +191,8 @@ class JobFile:
         Raises:
             ChatError: the line cannot be written; the file is as before.
         """
-        line, file = reply.to_line(), cast("FileIO", self._file)
+        line = reply.to_line()
+        file = cast("FileIO", self._file)
         with self._lock:
             try:
                 self._write(line)
@@ -215,7 +216,8 @@ class JobFile:
             ChatError: there is no room.
         """
         with self._lock:
-            begin, room = max(self._room, self._end), self._end + 2 * self._longest * rows
+            begin = max(self._room, self._end)
+            room = self._end + 2 * self._longest * rows
             if room > begin:
                 try:
                     self._write(b" " * (room - begin), begin)

@@ -47,7 +47,8 @@ class Rows:
     @property
     def count(self) -> int | None:
         """Number of rows; ``None`` if they are read once, as they are needed."""
-        source, is_sized = self.source, isinstance(self.source, Sized)
+        source = self.source
+        is_sized = isinstance(self.source, Sized)
         if not is_sized or isinstance(source, Iterator) or _is_in_parts(source):
             return None
         if is_table(source):

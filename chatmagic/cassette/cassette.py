@@ -124,7 +124,8 @@ def resolve(
     Raises:
         InputError: the sources contradict each other.
     """
-    magic, config = magic or CassetteOptions(), config or CassetteOptions()
+    magic = magic or CassetteOptions()
+    config = config or CassetteOptions()
     if magic.off:
         # Later configuration counts. An earlier replay stays, so that nothing is sent.
         is_replay = (config.mode or "").strip().lower() == "replay"
@@ -251,7 +252,8 @@ class Cassette:
             NotRecordedError: the cassette is replayed and does not hold the request.
             ChatError: no service is configured.
         """
-        config, name = self.config, self.config.name
+        config = self.config
+        name = self.config.name
         if not self.is_recording:
             return self._replay(query)
         is_refresh = config.mode == "refresh"
@@ -275,16 +277,19 @@ class Cassette:
         return Lookup("service", query, tuple(notes))
 
     def _replay(self, query: Query) -> Lookup:
-        config, name = self.config, self.config.name
+        config = self.config
+        name = self.config.name
         interaction = self._matcher.answer(query)
-        note, by_order = f"replayed from {name}: nothing is sent", False
+        note = f"replayed from {name}: nothing is sent"
+        by_order = False
         if interaction is None:
             interaction = self._matcher.answer(query, markdown=False)
             if interaction is not None:
                 self._without_markdown += 1
                 note += "; matched without the Markdown cells that only one of the two requests has"
         if interaction is None and config.by_order:
-            interaction, by_order = self._matcher.by_order(query), True
+            interaction = self._matcher.by_order(query)
+            by_order = True
             if interaction is not None:
                 differs = difference(query.asked, interaction)
                 note = (
@@ -373,7 +378,8 @@ class Cassette:
                 hint=f"{MAGIC} --prune lists them; nothing was removed.",
             )
         if sure:
-            matcher, before = self._matcher, self._matcher.items
+            matcher = self._matcher
+            before = self._matcher.items
             matcher.items = [item for item in before if item not in unused]
             try:
                 self.save()
@@ -480,12 +486,14 @@ class ActiveCassette:
         if (old := self.current) is None:
             return None
         old.retry()
-        self._left, self.current = self.unsaved, None
+        self._left = self.unsaved
+        self.current = None
         return old.summary()
 
     def news(self) -> list[str]:
         """Return lines on interactions that a file lost, once, and on unsaved ones, each time."""
-        news, self._news[:] = [*self._news], []
+        news = [*self._news]
+        self._news[:] = []
         if unsaved := self.unsaved:
             trouble = None if self.current is None else self.current.trouble
             why = "" if trouble is None else f"{trouble.message} "

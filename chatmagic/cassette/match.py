@@ -331,7 +331,8 @@ def difference(asked: Interaction, recorded: Interaction) -> str:
             f"Turn {_shared(ours, theirs) + 1:,} of {len(ours):,} that it carries has another "
             "prompt or reply than the recorded one."
         )
-    prompt, other = _prompt(asked, recorded), recorded.prompt
+    prompt = _prompt(asked, recorded)
+    other = recorded.prompt
     if prompt != other:
         begin = max(0, _shared(prompt, other) - BEFORE)
         mine, its = (text[begin : begin + EXCERPT] for text in (prompt, other))

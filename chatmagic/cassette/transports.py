@@ -117,7 +117,8 @@ class RecordingTransport:
             halt: stops the request.
         """
         self._exchange = answer = self._inner.send(body, stream=stream, halt=halt)
-        self.status, self.headers = answer.status, answer.headers
+        self.status = answer.status
+        self.headers = answer.headers
         self.origin: Origin = answer.origin
         self.came_at = datetime.now(UTC)
         return self

@@ -70,13 +70,15 @@ class Client:
         transport: Transport | None = None,
     ) -> None:
         """Resolve the address and the key; nothing is sent."""
-        is_given, key = api_key is not None, Secret.or_none(api_key)
+        is_given = api_key is not None
+        key = Secret.or_none(api_key)
         del api_key  # a traceback with its locals shows only a Secret
         with advice_in(words_for_python):
             if is_given:
                 key = config.usable_key(key, "api_key")
             if transport is not None and base_url is None:
-                at, by = "https://transport.invalid", "transport"
+                at = "https://transport.invalid"
+                by = "transport"
                 endpoint = Endpoint(at, auth or "none", key, by, words_here=words_for_python)
             else:
                 endpoint = config.resolve_for_client(base_url, key, auth)

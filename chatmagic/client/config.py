@@ -118,7 +118,8 @@ def first_address(addresses: Iterable[Setting]) -> Endpoint:
         )
     if word.lower() == EMULATOR:
         return Endpoint(EMULATOR, "bearer", None, url_from, EMULATOR)
-    server, name = known_server(word), f"The base address ({url_from})"
+    server = known_server(word)
+    name = f"The base address ({url_from})"
     try:
         base_url, warnings = usable_url(word if server is None else server.base_url, name)
     except InputError as error:
@@ -194,7 +195,8 @@ def replaying() -> str | None:
 def known_keys() -> tuple[Secret, ...]:
     """Return the environment's keys for any address; values that are no key are ignored here."""
     name, file_name = KEY_VARIABLES
-    key, path = Secret.or_none(_value(name)), _value(file_name)
+    key = Secret.or_none(_value(name))
+    path = _value(file_name)
     return (*([] if key is None else [key]), *(key_store.keys_in_file(path) if path else []))
 
 
@@ -230,7 +232,8 @@ def _with_key(
 ) -> Endpoint:
     """Add the environment's key, or else a kept key, if it belongs to this origin."""
     own = server_address(_value(URL_VARIABLE) or file_url or "")
-    here, home = endpoint.origin, origin_or_none(own)
+    here = endpoint.origin
+    home = origin_or_none(own)
     is_in_environment = any(map(_value, KEY_VARIABLES))
     if here == home and is_in_environment:
         key, key_from, warnings = _environments_key()
@@ -338,7 +341,7 @@ def _server(path: Path, name: str, value: Any, ours: Mapping[str, Server]) -> Se
     shown = one_line(name, _SHOWN)
     if (
         not isinstance(value, dict)
-        or any(type(each) is not known.get(key) for key, each in value.items())
+        or any(type(item) is not known.get(key) for key, item in value.items())
         or value.get("auth", "none") not in AUTH_WAYS
     ):
         raise InputError(

@@ -168,7 +168,8 @@ class Clock:
         seconds = getattr(self.timeout, which)
         if seconds is not None:
             timer = self._timers[which] = threading.Timer(seconds, self.halt.stop, [which])
-            timer.name, timer.daemon = "chatmagic-timer", True
+            timer.name = "chatmagic-timer"
+            timer.daemon = True
             timer.start()
 
 

@@ -203,7 +203,8 @@ def key_in_file(path: str) -> tuple[Secret | None, tuple[str, ...]]:
         InputError: it cannot be read, or holds an assignment.
     """
     text, mode = _read(path)
-    is_assigned, key = re.search(_ASSIGNED, text) is not None, Secret.or_none(text)
+    is_assigned = re.search(_ASSIGNED, text) is not None
+    key = Secret.or_none(text)
     del text  # a traceback with its locals shows only a Secret
     if is_assigned:
         raise InputError(

@@ -144,7 +144,8 @@ def halted(clock: Clock, reason: Literal["stop"] | Which, url: str = "") -> Base
         return ChatInterrupted("Interrupted.")
     # None if the reader set its own timeout, whose error it does not pass on.
     seconds = getattr(clock.timeout, reason) or 0.0
-    at, longer = origin(url) if url else "", f"{2 * seconds:g}"
+    at = origin(url) if url else ""
+    longer = f"{2 * seconds:g}"
     does = "loaded" if url and is_loopback(url) else "thinking, or a proxy hold the answer back"
     return RequestTimeoutError(
         _WAITED[reason].format(seconds=f"{seconds:g}", at=at, does=does),
@@ -164,7 +165,8 @@ def _connect_error(causes: Sequence[BaseException], at: str, name: str) -> Conne
     event, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
     why = _reason(causes)
     if any(getattr(cause, "reason", None) in _NO_TLS for cause in causes):
-        event, hint = "{at} does not speak https{why}", f"Connect to it with http. {_SETTINGS}"
+        event = "{at} does not speak https{why}"
+        hint = f"Connect to it with http. {_SETTINGS}"
     codes = (getattr(cause, "verify_code", None) for cause in causes)
     hint = next((_CERTIFICATE_HINTS[code] for code in codes if code in _CERTIFICATE_HINTS), hint)
     bundle = certificate_bundle()

@@ -260,7 +260,8 @@ class HttpExchange:
         """Read the small rest, which returns the connection to the pool."""
         if self._raw.connection is None:
             return
-        until, left = monotonic() + DRAIN_SECONDS, DRAIN_BYTES
+        until = monotonic() + DRAIN_SECONDS
+        left = DRAIN_BYTES
         self._halt.settimeout(DRAIN_SECONDS)
         with swallowed(urllib3.exceptions.HTTPError, OSError):
             while self._raw.connection is not None and left > 0 and monotonic() < until:

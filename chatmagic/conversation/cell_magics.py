@@ -145,7 +145,9 @@ def plan_of(source: str) -> Plan:
         return Plan((replace(call, body=(call.body or "").removesuffix("\n")),))
     first = first_line(lines)
     is_other_magic = first is not None and lines[first].startswith("%%")
-    commands, code, within = [], [], ""
+    commands = []
+    code = []
+    within = ""
     # A line that ends in a backslash continues in the next.
     for line in map(str.rstrip, re.sub(r"\\[^\S\n]*\n", " ", source).split("\n")):
         magic = None if within else re.fullmatch(_LINE, line)

@@ -132,7 +132,8 @@ def joined(first: Turn, part: Turn) -> Turn:
 
 def _opened_again(first: str, second: str) -> re.Match[str] | None:
     """Return the fence with which a second part opens the open block of the first part again."""
-    opened, fence = open_fence(first), re.search(FENCE, second)
+    opened = open_fence(first)
+    fence = re.search(FENCE, second)
     if opened is None or fence is None or second[: fence.start()].strip("\n"):
         return None
     if first.endswith(opened[0]) and second.startswith(opened[0].strip("\n")):
@@ -145,7 +146,8 @@ def _opened_again(first: str, second: str) -> re.Match[str] | None:
 def _overlap(first: str, second: str) -> int:
     """Return the number of characters that begin a second part and end the first one."""
     header = _header_size(first, second)
-    begin, second = second[header : header + _ALIKE], second[header:]
+    begin = second[header : header + _ALIKE]
+    second = second[header:]
     at = max(0, len(first) - min(len(second), _FARTHEST))
     while begin and (at := first.find(begin, at)) >= 0:
         is_line = first[:at].endswith("\n")
@@ -177,7 +179,7 @@ def _begun_again(first: str, second: str) -> int:
     run = "" if is_ended else line.rpartition(" ")[2]
     letters = re.split(r"\W", run)[-1]
     words = (line, line.lstrip(), run, "" if letters.isdigit() else letters)
-    word = next((each for each in words if each and second.startswith(each)), "")
+    word = next((word for word in words if word and second.startswith(word)), "")
     # A row continues if the new text gives it no more columns than the row above has.
     columns = (line + second.partition("\n")[0]).count("|")
     is_rest = "|" in word and columns <= above.rpartition("\n")[2].count("|")
@@ -201,10 +203,11 @@ def _is_indented_again(first: str, second: str) -> bool:
     """
     above, _, line = first.rpartition("\n")
     block = re.split(FENCE, second)[0] or second
-    begun, *below = [each for each in block.split("\n") if each.strip()] or [""]
-    lines = [each for each in above.split("\n") if each.strip()]
+    begun, *below = [line for line in block.split("\n") if line.strip()] or [""]
+    lines = [line for line in above.split("\n") if line.strip()]
     known = [*_STEPS, *(_step(*pair) for part in (lines, below) for pair in pairwise(part))]
-    counts, totals = Counter(known), Counter(step[:2] for step in known)
+    counts = Counter(known)
+    totals = Counter(step[:2] for step in known)
 
     def fit(written: str) -> tuple[float, bool]:
         steps = [_step(*pair) for pair in pairwise([*lines[-1:], written, *below[:1]])]
@@ -249,7 +252,7 @@ def _usage(first: Usage | None, second: Usage | None) -> Usage | None:
     """Return the tokens of two requests together, as far as both report them."""
     if first is None or second is None:
         return None
-    names = [each.name for each in fields(Usage)]
+    names = [field.name for field in fields(Usage)]
     return Usage(*(_sum(getattr(first, name), getattr(second, name)) for name in names))
 
 

@@ -140,7 +140,7 @@ class Conversation:
         for item in items:
             held.setdefault(len(held) if item.owner is None else item.owner, []).append(item)
         slots = tuple(
-            Slot(key, each[0].owner, tuple(each)) for key, each in enumerate(held.values())
+            Slot(key, items[0].owner, tuple(items)) for key, items in enumerate(held.values())
         )
         asked = {turn.number: turn for turn in live(slots).values()}
         conversation = cls()
@@ -176,7 +176,9 @@ class Conversation:
         The turn in force stands in its question's slot. A hiding has the present number of its turn
         at its place; 0 if the turn is not there.
         """
-        place, turns, slots = Position(), live(self._now.slots), []
+        place = Position()
+        turns = live(self._now.slots)
+        slots = []
         for slot in self._now.slots:
             items: list[Item] = []
             for item in slot.items:
@@ -312,7 +314,8 @@ class Conversation:
         slots = self._now.slots if slots is None else slots
         before, place = self._passed
         if slots[: len(before)] != before:
-            before, place = (), Position()
+            before = ()
+            place = Position()
         if len(slots) > len(before):
             place = place_below(slots[len(before) :], place)
             self._passed = slots, place
@@ -423,7 +426,7 @@ class Conversation:
         slots = tuple(
             # The cell has asked nothing yet.
             replace(slot.with_turn(turn), owner=owner, newest=None)
-            if turn.first in {each.first for each in slot.turns}
+            if turn.first in {other.first for other in slot.turns}
             else slot.with_turn(turn)
             for slot in now.slots
         )
@@ -449,7 +452,7 @@ def reply_name(turn: Turn, replies: Sequence[Turn]) -> str:
         turn: the turn.
         replies: all replies to the question.
     """
-    numbers = [each.number for each in replies]
+    numbers = [reply.number for reply in replies]
     return f"reply {numbers.index(turn.number) + 1} of {len(numbers)}"
 
 
@@ -492,7 +495,8 @@ def _followed(now: State, layout: Layout) -> tuple[State, Change | None]:
 
 def _taken_over(now: State, layout: Layout) -> State:
     """Return the state in which cells take over the slots that their records name (rule 13)."""
-    slots, away = list(now.slots), now.away
+    slots = list(now.slots)
+    away = now.away
     taken = {slot.owner for slot in slots}
     for cell, named in layout.named.items():
         if cell in taken:

@@ -411,12 +411,14 @@ def _typed(line: str) -> Iterator[tuple[str, Option | None, str | None, str]]:
 
     A ``--``, which ends the options, is yielded, too.
     """
-    flag, (word, rest) = "", _first(line)
+    flag = ""
+    word, rest = _first(line)
     while flag != "--" and _is_like_an_option(word):
         flag, option, value = _flag(word)
         following, after = _first(rest)
         if option and option.kind and value is None and not _is_like_an_option(following):
-            value, rest = following or None, after
+            value = following or None
+            rest = after
         yield flag, option, value, rest
         word, rest = _first(rest)
 
@@ -445,7 +447,9 @@ def _flag(word: str) -> tuple[str, Option | None, str | None]:
     """Return the flag of a word, its option, and the value that is attached to it."""
     flag, equals, value = word.partition("=")
     if flag not in BY_FLAG and word[:2] in BY_FLAG:
-        flag, equals, value = word[:2], "=", word[2:]
+        flag = word[:2]
+        equals = "="
+        value = word[2:]
     return flag, BY_FLAG.get(flag), value if equals else None
 
 
@@ -494,11 +498,14 @@ def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
     """Return the error for a flag that does not exist, with the nearest one or its setting."""
     typed = flag.casefold()
     name = typed.removeprefix("--").replace("-", "_")
-    words, hint = ".", counterpart(flag)
+    words = "."
+    hint = counterpart(flag)
     if not hint and name in settings:
-        words, hint = f": {name} is a setting.", f"%config ChatMagics.{name} = VALUE sets it."
+        words = f": {name} is a setting."
+        hint = f"%config ChatMagics.{name} = VALUE sets it."
     elif not hint:
-        meant, hint = _nearest(typed), _HINT
+        meant = _nearest(typed)
+        hint = _HINT
         words = "." if meant is None else f": did you mean {meant}?"
     return InputError(f"{one_line(flag, _SHOWN)} is not an option{words} {_UNSENT}", hint=hint)
 

@@ -358,7 +358,8 @@ def parts_of(
         asked: the question.
     """
     parts = [] if instructions is None else [(instructions.name, instructions.size)]
-    older, newest = turns[:-MOST_TURNS], turns[-MOST_TURNS:]
+    older = turns[:-MOST_TURNS]
+    newest = turns[-MOST_TURNS:]
     if older:
         size = sum(size for _, size in older)
         parts.append((f"{len(older):,} earlier turns (prompts and replies)", size))

@@ -69,6 +69,12 @@ def _earlier(value: object) -> tuple[int, str]:
     return count, exact_digest(value.get("chain"))
 
 
+def _earlier_to_json(earlier: tuple[int, str | None]) -> dict[str, Any] | None:
+    """Return the same as JSON; ``None`` if there are no such turns."""
+    count, chain = earlier
+    return {"count": count, "chain": chain} if count else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record(ReplyFacts):
     """Facts of a turn in the metadata of its output.
@@ -128,9 +134,7 @@ class Record(ReplyFacts):
     block: str | None = json_field(exact_text)
     placeholder: str | None = json_field(exact_text)
     picked: bool = False
-    earlier: tuple[int, str | None] = json_field(
-        _earlier, lambda each: {"count": each[0], "chain": each[1]} if each[0] else None, (0, None)
-    )
+    earlier: tuple[int, str | None] = json_field(_earlier, _earlier_to_json, (0, None))
 
     @classmethod
     def from_json(cls, value: object) -> Self:

@@ -73,11 +73,11 @@ class Causes:
         slots = {turn.first: slot for slot in self.now.slots for turn in slot.turns}
         for question, (turn, _) in self._replies.items():
             # Another cell may have asked for the reply in force.
-            owners = [each for each in (slots[question].owner, turn.owner) if each not in causes]
+            owners = [owner for owner in (slots[question].owner, turn.owner) if owner not in causes]
             cause = self.cause_of(turn.number) if following or any(owners) else None
             if cause is None and following and by_question:
                 carried = (self.now.asked.get(number) for number in turn.carried)
-                questions = (each.first for each in carried if each is not None)
+                questions = (other.first for other in carried if other is not None)
                 cause = next(filter(None, map(by_question.get, questions)), None)
             if cause is not None:
                 by_question[question] = cause
@@ -94,12 +94,13 @@ class Causes:
 
     def _by_turns(self, turn: Turn, window: Window) -> Cause:
         """Return the cause from the first turn that the request would gain or lose."""
-        carries, known = {each.number for each in window.turns}, self.now.asked
+        carries = {other.number for other in window.turns}
+        known = self.now.asked
         carried = frozenset(turn.carried)
         gone = [number for number in turn.carried if number not in carries]
-        came = next((each for each in window.turns if each.number not in carried), None)
+        came = next((other for other in window.turns if other.number not in carried), None)
         if came is not None:
-            return self._by_new(turn, came, [known[each] for each in gone if each in known])
+            return self._by_new(turn, came, [known[number] for number in gone if number in known])
         if not gone:
             return Cause("because the turns above it stand in another order now")
         if gone[0] not in known:
@@ -115,7 +116,7 @@ class Causes:
             came: the new turn, which the stale one did not carry.
             gone: the turns that the stale one carried, and would not carry now.
         """
-        old = next((each for each in gone if each.first == came.first), None)
+        old = next((other for other in gone if other.first == came.first), None)
         if old is None and (came.owner is None or came.owner not in [t.owner for t in gone]):
             return self._cause("its request would now carry the turn of {}", came)
         if came.number < turn.number:
@@ -157,7 +158,8 @@ class Causes:
         """
         marks: dict[str | None, str] = dict.fromkeys(self.by_cell(), "stale")
         for slot in self.now.slots:
-            newest, turn = slot.newest, reply_of(slot.newest)
+            newest = slot.newest
+            turn = reply_of(slot.newest)
             shown = [self._in_force(item) for item in (*slot.items, turn)]
             if newest is None or any(item and item.reads == newest.reads for item in shown):
                 continue

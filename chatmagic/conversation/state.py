@@ -140,7 +140,8 @@ class State:
             items = slot.items
             item = replace(item, execution=items[-1].execution)
         else:
-            items, slot = slot.of_execution(item.execution), replace(slot, newest=item)
+            items = slot.of_execution(item.execution)
+            slot = replace(slot, newest=item)
         now = replace(self, slots=(*slots[:index], slot, *slots[index + 1 :]))
         kind = "re-run" if kind == "ask" and items != slot.items else kind
         return now.changed(kind, {slot.key: (*items, item)})
@@ -177,11 +178,12 @@ class State:
             slots = _sorted(slots, [ranks.get(slot.key) for slot in slots])
         old = [slot for slot in self.slots if slot.key in items]
         new = [slot for slot in slots if slot.key in items]
-        before, after = live(self.slots).values(), live(slots).values()
-        was, now = ({turn.number for turn in each} for each in (before, after))
+        before = live(self.slots).values()
+        after = live(slots).values()
+        was, now = ({turn.number for turn in turns} for turns in (before, after))
         went = tuple(turn for turn in before if turn.number not in now)
         came = tuple(turn for turn in after if turn.number not in was)
-        steered = tuple(each for each in STEERING if _of(each, old) != _of(each, new))
+        steered = tuple(kind for kind in STEERING if _of(kind, old) != _of(kind, new))
         return replace(self, slots=slots), Change(kind, went, came, steered)
 
     def without(self, kind: ChangeKind, questions: Collection[int]) -> tuple[State, Change]:

@@ -179,7 +179,8 @@ class Instructions(Steering):
         Args:
             place: the place just below the item.
         """
-        place.instructions, place.instructed_by = self.in_force, self.owner
+        place.instructions = self.in_force
+        place.instructed_by = self.owner
 
     @property
     def in_force(self) -> Value | None:
@@ -400,6 +401,6 @@ Item = Turn | Steering
 
 
 STEERING: Final[dict[str, type[Steering]]] = {
-    each.kind: each for each in (Instructions, ThreadStart, Hiding)
+    kind.kind: kind for kind in (Instructions, ThreadStart, Hiding)
 }
 """The kinds of steering items by their names in records and messages."""

@@ -60,7 +60,7 @@ def fill(
     # All expressions are found before the first is evaluated, so a mistake in the last costs
     # nothing.
     parts = _parts(text)
-    values = [Value.of_text(each, _value(each, evaluate)) for each in parts[1::2]]
+    values = [Value.of_text(expression, _value(expression, evaluate)) for expression in parts[1::2]]
     parts[1::2] = map(_text, values)
     return in_front(front, "".join(parts)), (*front, *values)
 
@@ -104,7 +104,7 @@ def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
     def value_of(braces: re.Match[str]) -> str:
         name = braces[1].strip()
         if name not in row:
-            names = one_line(", ".join(f"{{{{ {each} }}}}" for each in row), _MESSAGE_SHOWN)
+            names = one_line(", ".join(f"{{{{ {name} }}}}" for name in row), _MESSAGE_SHOWN)
             raise InputError(
                 f"{{{{ {one_line(name)} }}}} is no name of a row. Nothing was sent.",
                 hint=f"There is {names}; a template takes names, and no expressions.",
@@ -140,7 +140,8 @@ def without_markdown(asked: RequestFacts) -> str:
     Args:
         asked: the question, or its turn.
     """
-    front, rest = "", asked.prompt
+    front = ""
+    rest = asked.prompt
     for value in asked.values:
         text = in_front([value], "")
         if value.kind is None or not rest.startswith(text):
@@ -160,7 +161,8 @@ def _text(value: Value) -> str:
 def _parts(text: str) -> list[str]:
     """Return a text's parts; every second part is an expression, without its braces."""
     parts: list[str] = []
-    begin, last_close = 0, text.rfind(CLOSE)
+    begin = 0
+    last_close = text.rfind(CLOSE)
     while (start := text.find(OPEN, begin)) != -1 and start + len(OPEN) <= last_close:
         expression, end = _expression(text, start)
         parts += [text[begin:start], expression]

@@ -80,34 +80,34 @@ class Carried:
             number: number of the other turn.
             digest: digest of the other turn.
         """
-        after = [*takewhile(lambda each: each.number != old, self._backwards())]
+        after = [*takewhile(lambda node: node.number != old, self._backwards())]
         replaced = after[-1].parent if after else self
         if replaced is None or replaced.parent is None:
             return self
         turns = replaced.parent.followed_by(number, digest)
-        for each in reversed(after):
-            turns = turns.followed_by(each.number, each.digest or "")
+        for node in reversed(after):
+            turns = turns.followed_by(node.number, node.digest or "")
         return turns
 
     @property
     def chain(self) -> str | None:
         """Chain digest of these turns; ``None`` for none."""
-        missing = [*takewhile(lambda each: each.known_chain is None, self._backwards())]
-        for each in reversed(missing):
-            before = (each.parent or NOTHING).known_chain
-            each.known_chain = chain_digest(before, each.digest or "")
+        missing = [*takewhile(lambda node: node.known_chain is None, self._backwards())]
+        for node in reversed(missing):
+            before = (node.parent or NOTHING).known_chain
+            node.known_chain = chain_digest(before, node.digest or "")
         return self.known_chain
 
     @property
     def digests(self) -> tuple[str, ...]:
         """Their digests, oldest first, without the unknown ones."""
-        digests = [each.digest for each in self._backwards() if each.digest is not None]
+        digests = [node.digest for node in self._backwards() if node.digest is not None]
         return tuple(reversed(digests))
 
     @property
     def root(self) -> Carried:
         """The first turns whose digests are unknown; empty for none."""
-        return next((each for each in self._backwards() if each.digest is None), NOTHING)
+        return next((node for node in self._backwards() if node.digest is None), NOTHING)
 
     def newest(self, last: int | None) -> Carried:
         """Return the newest turns.
@@ -118,7 +118,7 @@ class Carried:
         if last is None or last >= self.size:
             return self
         newest = [*islice(self._backwards(), last)]
-        return Carried.from_turns((each.number, each.digest or "") for each in reversed(newest))
+        return Carried.from_turns((node.number, node.digest or "") for node in reversed(newest))
 
     def listed(self, shown: Collection[str]) -> dict[str, Any]:
         """Return the fields of a record that list these turns, kept short.
@@ -133,22 +133,22 @@ class Carried:
         """
         digests: list[str] = []
         before = NOTHING
-        for each in self._backwards():
-            if each.digest is None:
-                before = each
+        for node in self._backwards():
+            if node.digest is None:
+                before = node
                 break
-            digests.append(each.digest)
-            if each.digest in shown:
-                before = each.parent or NOTHING
+            digests.append(node.digest)
+            if node.digest in shown:
+                before = node.parent or NOTHING
                 break
         return {"carried": tuple(reversed(digests)), "earlier": (before.total, before.chain)}
 
     def _backwards(self) -> Iterator[Carried]:
         """Yield this turn and its parents, without the empty list."""
-        each: Carried | None = self
-        while each is not None and each.parent is not None:
-            yield each
-            each = each.parent
+        node: Carried | None = self
+        while node is not None and node.parent is not None:
+            yield node
+            node = node.parent
 
     def __len__(self) -> int:
         """Count the numbers."""
@@ -156,7 +156,7 @@ class Carried:
 
     def __iter__(self) -> Iterator[int]:
         """Go through the numbers, oldest first."""
-        return iter([each.number for each in self._backwards()][::-1])
+        return iter([node.number for node in self._backwards()][::-1])
 
     def __eq__(self, other: object) -> bool:
         """Return whether another value, or a tuple, has the same numbers."""

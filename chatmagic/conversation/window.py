@@ -88,7 +88,7 @@ class Window:
     def places(self) -> list[tuple[int, Turn]]:
         """The carried turns with their numbers for people, which count in their thread."""
         carried = {turn.number for turn in self.turns}
-        return [each for each in enumerate(self.above, 1) if each[1].number in carried]
+        return [place for place in enumerate(self.above, 1) if place[1].number in carried]
 
     @property
     def from_panel(self) -> int:
@@ -190,7 +190,8 @@ class Position:
         """
         if turn.first not in self.replies:
             return
-        window, old = self.asked_again(turn.first), self.replies[turn.first][0]
+        window = self.asked_again(turn.first)
+        old = self.replies[turn.first][0]
         self.replies[turn.first] = turn, replace(window, last=turn.last)
         for name, line in self.lines.items():
             at = next((at for at in reversed(range(len(line))) if line[at] is old), None)
@@ -198,7 +199,7 @@ class Position:
                 continue
             visible = self._visible(name).replaced(old.number, turn.number, turn.recorded_digest)
             self.visible[name] = self.hidings, visible
-            if any(_is_hidden(each, self.hidings) for each in (old, turn)):
+            if any(_is_hidden(other, self.hidings) for other in (old, turn)):
                 del self.visible[name]
             # The windows of the turns above keep the old list.
             self.lines[name] = [*line[:at], turn, *line[at + 1 :]]
@@ -240,7 +241,7 @@ class Position:
             turn: the turn's number in the conversation.
         """
         line = enumerate(self.lines[self.thread], 1)
-        return next((number for number, each in line if each.number == turn), 0)
+        return next((number for number, other in line if other.number == turn), 0)
 
     def _visible(self, thread: str) -> Carried:
         hidings, visible = self.visible.get(thread, (None, NOTHING))

@@ -121,7 +121,8 @@ class Examination:
             except ChatError as error:
                 todo = error.hint or "Correct it where it is set."
                 self.tell(Line("!!", check.__name__, error.message, todo))
-        faults, remarks = self.marks["!!"], self.marks["!"]
+        faults = self.marks["!!"]
+        remarks = self.marks["!"]
         words = f"{counted(faults, 'thing') if faults else 'Nothing'} wrong"
         words += f", {counted(remarks, 'thing')} to mind" if remarks else ""
         is_sent = self.question is not None and self.question.row is not None
@@ -139,7 +140,8 @@ class Examination:
 
     def _safe(self, words: str) -> str:
         # Before the text is cut, as a cut could leave a part of a key.
-        words, home = redacted(words, self.environment.known_keys()), str(Path.home())
+        words = redacted(words, self.environment.known_keys())
+        home = str(Path.home())
         return one_line(words.replace(home, "~") if len(home) > 1 else words, _SHOWN)
 
 
@@ -336,14 +338,18 @@ def _ask(examination: Examination, halt: Halt) -> list[Line]:
 
     The question is beside the conversation. Budgets and ledger count it.
     """
-    session, environment = examination.session, examination.session.environment
+    session = examination.session
+    environment = examination.session.environment
     client = session.clients.client("service", environment.service)
     request = Request(
         (Message("user", QUESTION),), max_tokens=MOST_TOKENS, extra=client.setup.extra_body or {}
     )
     stream = client.send(request, halt)
     question = Reservation(client.endpoint, "doctor", environment.cell()[0], request.digest())
-    examination.question, count, first, last = question, 0, 0.0, 0.0
+    examination.question = question
+    count = 0
+    first = 0.0
+    last = 0.0
     with session.ledger.sending(question, lambda: stream.reply):
         began = monotonic()
         with stream:
@@ -353,7 +359,8 @@ def _ask(examination: Examination, halt: Halt) -> list[Line]:
                 if count == 1:
                     first = last
                     examination.tell(Line("ok", "first word", f"after {first:.2f} s"))
-    took, credits = question.took, stream.reply.credits
+    took = question.took
+    credits = stream.reply.credits
     cost = "its cost is not known" if took is None else f"it took {counted(took, 'credit')}"
     if credits is not None and credits.remaining is not None:
         cost += f", {credits.remaining:,} are left"

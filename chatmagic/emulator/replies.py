@@ -119,7 +119,8 @@ def reply(messages: Sequence[Message]) -> str:
             parts.append(messages[end].content)
     if end in (0, len(messages)):
         return _answer(messages)
-    whole, part = _answer(messages[:end]), "".join(reversed(parts))
+    whole = _answer(messages[:end])
+    part = "".join(reversed(parts))
     if whole.startswith(part) and whole != part:
         return whole[len(part) :]
     return f"There is nothing to continue: my last reply was complete.\n\n{_SIGNATURE}"
@@ -177,7 +178,7 @@ def _instance(schema: Mapping[str, Any], root: Mapping[str, Any], name: str = "t
     kind = kinds[0] if isinstance(kinds, list) else kinds
     if kind == "object":
         fields = schema.get("properties", {}).items()
-        return {field: _instance(each, root, field) for field, each in fields}
+        return {field: _instance(schema, root, field) for field, schema in fields}
     if kind == "array":
         return [_instance(schema.get("items", {}), root, name)] * schema.get("minItems", 1)
     plain = {"string": f"a {name} of the emulator", "boolean": True, "null": None}

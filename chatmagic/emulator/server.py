@@ -79,7 +79,8 @@ class Emulator:
 
     def stop(self) -> None:
         """Close every connection and end the thread; do nothing if the emulator does not run."""
-        running, self._running = self._running, None
+        running = self._running
+        self._running = None
         # In a forked child the thread does not exist, and the connections are the parent's.
         if running is not None and running[1].is_alive():
             running[0].end()
@@ -171,7 +172,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, response: HttpResponse) -> None:
         """Send the response piece by piece, as long as the client is connected."""
         is_stream = "Content-Length" not in response.headers
-        has_headers, pause = False, 0.0
+        has_headers = False
+        pause = 0.0
         for piece in response.pieces:
             # Wait for the pause, or until the client goes; ``None`` waits only for that.
             if self._is_gone(None if piece is None else pause) or piece is None:

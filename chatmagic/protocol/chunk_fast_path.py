@@ -65,6 +65,7 @@ def alike(line: str, value: Any) -> Alike | None:
         return None
     if any(map(delta.get, TEXTS_BESIDE)):  # their fragments count, too
         return None
-    before, after = line[: match.start(1)], line[match.end(1) :]
+    before = line[: match.start(1)]
+    after = line[match.end(1) :]
     # A name that is written with escapes might mean the content, too.
     return None if "\\" in before or "\\" in after else Alike(before, after)

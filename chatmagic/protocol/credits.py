@@ -85,7 +85,9 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     def reset(text: str) -> datetime | None:
         return _reset(text, seen_at)
 
-    limit, used, resets_at = _header(headers, "x-ratelimit-limit", _figure), None, None
+    limit = _header(headers, "x-ratelimit-limit", _figure)
+    used = None
+    resets_at = None
     remaining = _header(headers, "x-ratelimit-remaining", _figure)
     if body is not None:
         own_limit = _bounded(body.limit)

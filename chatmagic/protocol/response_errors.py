@@ -211,7 +211,8 @@ def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> Cha
 
 def _completed(error: ChatError, answer: Answer, credits: Credits | None) -> ChatError:
     """Return an error with the status, the credits and the wait that its response names."""
-    error.status, error.credits = answer.status, credits
+    error.status = answer.status
+    error.credits = credits
     until = crediting.retry_after(answer.headers, answer.now)
     when = None if until is None else _wait_words(until, answer.now)
     if isinstance(error, RateLimitError):

@@ -39,13 +39,14 @@ class ThoughtSplitter:
         """
         if self.has_reply:
             return "", text
-        text, self._held = self._held + text, ""
+        text = self._held + text
+        self._held = ""
         thoughts = ""
         if self._mark == CLOSE:
             thoughts, end, text = text.partition(CLOSE)
             if not end:
                 sizes = range(len(CLOSE) - 1, 0, -1)
-                size = next((each for each in sizes if thoughts.endswith(CLOSE[:each])), 0)
+                size = next((size for size in sizes if thoughts.endswith(CLOSE[:size])), 0)
                 cut = len(thoughts) - size
                 self._held = thoughts[cut:]
                 return thoughts[:cut], ""
@@ -62,6 +63,7 @@ class ThoughtSplitter:
 
     def rest(self) -> tuple[str, str]:
         """Return :attr:`held` as final, because no more text arrives."""
-        held, self._held = self.held, ""
+        held = self.held
+        self._held = ""
         self.has_reply = True
         return held

@@ -172,7 +172,8 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
         parts = urlsplit("" if is_odd else word)
         good = parts.scheme in DEFAULT_PORTS and parts.port != 0 and _is_a_host(parts)
     except ValueError:
-        parts, good = urlsplit(""), False
+        parts = urlsplit("")
+        good = False
     if not parts.netloc.rpartition("@")[2].isascii():
         raise InputError(
             f"The host of {name[0].lower()}{name[1:]} has characters beyond ASCII.",

@@ -243,7 +243,8 @@ def plain_content(value: Mapping[str, Any], model: str | None) -> str:
     choices = value.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return ""
-    choice, delta = choices[0], choices[0].get("delta")
+    choice = choices[0]
+    delta = choices[0].get("delta")
     if any(map(value.get, _OF_A_CHUNK)) or any(map(choice.get, _OF_A_CHOICE)):
         return ""
     if value.get("object") == "error" or value.get("model") not in (None, model):
@@ -300,7 +301,8 @@ class ErrorBody:
         if isinstance(inner, list):
             inner = next((item for item in inner if isinstance(item, Mapping | str)), None)
         outer = inner if isinstance(inner, Mapping) else value
-        code, reset = _json.text_or_none(outer.get("code")), outer.get("resetAt")
+        code = _json.text_or_none(outer.get("code"))
+        reset = outer.get("resetAt")
         name = _json.text_or_none(inner) or _json.text_or_none(outer.get("type")) or code
         words = (_words(part.get(field)) for part in (outer, value) for field in _EXPLANATIONS)
         message = next(filter(None, words), None)
@@ -371,7 +373,8 @@ def _words(value: object, depth: int = 3) -> str | None:
         inner = (
             _words(value.get(name), depth - 1) for name in ("msg", "message", "detail", "error")
         )
-        words, place = next(filter(None, inner), None), value.get("loc")
+        words = next(filter(None, inner), None)
+        place = value.get("loc")
         # FastAPI names the field beside the explanation: ["body", "messages"].
         path = place[1:] if isinstance(place, list) else []
         return f"{path[-1]}: {words}" if words and path and isinstance(path[-1], str) else words
@@ -508,7 +511,8 @@ class ReplyBuilder:
 
     def rest(self) -> str:
         """Return the text that was held, because no more text arrives."""
-        text, self._held = self._held, ""
+        text = self._held
+        self._held = ""
         text = self._keep(without_lone_surrogates(text))
         thoughts, held = self._splitter.rest()
         self._think(thoughts)
@@ -531,7 +535,8 @@ class ReplyBuilder:
 
     def _join(self) -> None:
         """Join the pieces to the text before them."""
-        text, pieces = self._text, "".join(self._pieces)
+        text = self._text
+        pieces = "".join(self._pieces)
         try:
             self._pieces.clear()
             # With the local name as its only reference, the text is lengthened in place, not

@@ -120,7 +120,8 @@ class LiveMarkdown:
 
     def _show(self, finished: list[str], unfinished: Sequence[str]) -> BlockChange:
         """Replace the blocks after the finished ones, and return the change."""
-        shown, new = self.blocks, [*finished, *unfinished]
+        shown = self.blocks
+        new = [*finished, *unfinished]
         begin = keep = self.finished
         while keep < len(shown) and keep - begin < len(new) and shown[keep] == new[keep - begin]:
             keep += 1
@@ -202,11 +203,13 @@ def _plain(text: str) -> str:
 
 def _cut_inside(lines: list[str], blocks: list[list[Token]], begins: list[int]) -> tuple[int, str]:
     """Return the cut of a long text without a certain end of a block, and the repeated lines."""
-    begin, again = 0, ""
+    begin = 0
+    again = ""
     if len(begins) > 1:
         return _offset(lines, begins[-1]), ""
     if begins:
-        begin, kind = begins[0], blocks[0][0].type
+        begin = begins[0]
+        kind = blocks[0][0].type
         items = [token.map[0] for token in blocks[0] if token.level == 1 and token.map]
         if kind in _LISTS and items and items[-1] > begin:
             return _offset(lines, items[-1]), ""

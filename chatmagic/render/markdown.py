@@ -188,7 +188,9 @@ def text_of_link(tokens: Sequence[Token], begin: int) -> str:
         tokens: the tokens of its paragraph.
         begin: the index of the token that opens the link.
     """
-    level, parts, place = tokens[begin].level, list[str](), begin
+    level = tokens[begin].level
+    parts = list[str]()
+    place = begin
     while not (tokens[place].type == "link_close" and tokens[place].level == level):
         parts.append(tokens[place].content)
         place += 1
@@ -261,7 +263,8 @@ class _Renderer(RendererHTML):
         return f"<sup>{escape(tokens[idx].content)}</sup>"
 
     def fence(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
-        code, word = tokens[idx].content, language_name(tokens[idx].info)
+        code = tokens[idx].content
+        word = language_name(tokens[idx].info)
         html = sanitize.typed(code, cut=env["cut"])
         if not env["live"] and word.lower() in COLOURED:
             env["coloured"] += len(code)

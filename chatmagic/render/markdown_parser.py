@@ -157,7 +157,8 @@ def _footnote(state: StateInline, silent: bool) -> bool:
     begins = not state.pending and (before is None or before.type in {"softbreak", "hardbreak"})
     if not silent:
         if begins and match[2] and before is not None:
-            before.type, before.tag = "hardbreak", "br"
+            before.type = "hardbreak"
+            before.tag = "br"
         state.push("footnote", "", 0).content = match[1]
     state.pos = match.end() if begins else match.end(1) + 1
     return True

@@ -165,7 +165,8 @@ def json_tree(value: Any) -> str:
 
 
 def _count(value: Any) -> int:
-    count, level = 0, [value]
+    count = 0
+    level = [value]
     while level:
         count += len(level)
         level = [item for parent in level for _, item in _items(parent)]

@@ -180,7 +180,8 @@ def typed(text: str, *, cut: bool | None = None) -> str:
 
 
 def _line_in_pieces(line: str) -> str:
-    pieces, at = list[str](), 0
+    pieces = list[str]()
+    at = 0
     while at < len(line):
         piece = line[at : at + _LONGEST_LINE]
         marks = sum(map(bool, map(combining, piece)))

@@ -99,7 +99,11 @@ def _unwritable(path: Path, error: OSError) -> str:
     return f"{path} cannot be written: {error.strerror or type(error).__name__}."
 
 
-NO_REPLY, NOT_SENT, IN_PART, USED_UP, STOPPED = 1, 2, 3, 4, 128 + signal.SIGINT
+NO_REPLY = 1
+NOT_SENT = 2
+IN_PART = 3
+USED_UP = 4
+STOPPED = 128 + signal.SIGINT
 """The exit codes of a question without a whole reply; the reference page has the table."""
 
 
