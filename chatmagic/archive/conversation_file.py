@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, get_args
+from typing import Any, Final, cast, get_args
 
 from chatmagic._json import whole_number
 from chatmagic.archive.restore import CarriedTurns, turn_of
@@ -36,19 +36,18 @@ def dumps(conversation: Conversation, *, keep_values: bool = False) -> str:
     """
     records = records_of(conversation, keep_values=keep_values)
     places = {turn.number: place for place, turn in enumerate(conversation, 1)}
-    turns = [
-        {
-            "owner": owner,
-            "entry": item.entry,
-            "record": records[item.number].to_json(),
-            "reply": item.reply.text,
-        }
-        if isinstance(item, Turn)
-        else {"owner": owner, item.kind: item.facts}
-        | ({"turn": places.get(item.turn, 0)} if isinstance(item, TurnSteering) else {})
-        for owner, held in conversation.slots
-        for item in held
-    ]
+    turns: list[dict[str, Any]] = []
+    for owner, held in conversation.slots:
+        for item in held:
+            facts: dict[str, Any]
+            if isinstance(item, Turn):
+                record = records[item.number].to_json()
+                facts = {"entry": item.entry, "record": record, "reply": item.reply.text}
+            else:
+                facts = {item.kind: item.facts}
+            if isinstance(item, TurnSteering):
+                facts["turn"] = places.get(item.turn, 0)
+            turns.append({"owner": owner, **facts})
     whole = sealed({"chatmagic": KIND, "version": VERSION, "turns": turns}, {})
     return json.dumps(whole, indent=1) + "\n"
 
@@ -101,7 +100,7 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
         record = replace(record, values=turn.values) if keep_values else record.bare
         # Only the present reply of a turn is saved, not the earlier ones.
         record = replace(record, in_place_of=(), continues=None, picked=False)
-        records[number] = replace(record, **turn.carried.listed(shown))
+        records[number] = turn.carried.listed_in(record, shown)
     return records
 
 
@@ -137,10 +136,13 @@ def _turn(turn: Turn, window: Window, here: str, *, reasoning: bool) -> list[str
     if reasoning and turn.reply.reasoning:
         thoughts = safe_markdown.as_typed(turn.reply.reasoning).replace("\n", "\n> ")
         question += [f"## {number}. Thoughts", f"> {thoughts}"]
-    reply = turn.reply.text.strip("\n")
-    if (opened := open_fence(reply)) is not None:
-        reply += f"\n{opened[1]}"  # or the code block would swallow the following text
-    return [*question, f"## {number}. Reply{state}", reply]
+    return [*question, f"## {number}. Reply{state}", _closed(turn.reply.text.strip("\n"))]
+
+
+def _closed(text: str) -> str:
+    """Close a code block that a reply left open, so that it does not swallow the following text."""
+    opened = open_fence(text)
+    return text if opened is None else f"{text}\n{opened[1]}"
 
 
 def _placed(items: Sequence[Item], number: int) -> Iterator[Item]:
@@ -173,4 +175,4 @@ def _item(value: object, after: int) -> Item:
         return replace(item, owner=owner, execution=owner)
     record = Record.from_json(value.get("record"))
     # One cell asked all its items in one execution.
-    return turn_of(record, str(text), owner=owner, execution=owner, entry=entry)
+    return turn_of(record, str(text), owner=owner, execution=owner, entry=cast("Entry", entry))

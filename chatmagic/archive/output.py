@@ -233,9 +233,12 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
         cause: cause for which it is stale; ``None`` if it is not stale.
         is_hidden: whether a request below all turns leaves this one out.
     """
-    stale = [] if cause is None else [f"stale, {cause.words}"]
     reply = turn.reply
-    notes = [HIDDEN] * is_hidden + stale
+    notes: list[str] = []
+    if is_hidden:
+        notes.append(HIDDEN)
+    if cause is not None:
+        notes.append(f"stale, {cause.words}")
     if turn.missing:
         named = ", ".join(plain.one_line(value.name) for value in turn.missing)
         notes.append(f"sent without the value of {named}, which was not kept: run its cell again")
@@ -248,6 +251,12 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
     if turn.last is not None:
         count = len(turn.carried)
         notes.append(f"sent with the last {count:,} turns" if count else "sent with none before it")
+    return notes + _origin_notes(reply)
+
+
+def _origin_notes(reply: Reply) -> list[str]:
+    """Return notes on the source of a reply, if that is not the service."""
+    notes: list[str] = []
     if reply.origin != "live":
         notes.append(reply.origin)
     if reply.recorded == "emulator":

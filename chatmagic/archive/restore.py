@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from chatmagic import _json, safe_text
 from chatmagic._json import shared_fields
 from chatmagic.archive.notebook import Notebook, SavedOutput
 from chatmagic.conversation import continuation, template
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.question import Entry
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.steering import Replacement, Steering, ThreadStart, TurnSteering
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
@@ -59,8 +60,8 @@ class CarriedTurns:
         if chain != stand.chain:
             known = self._known.get(chain)
             if known is None:
-                unknown = Carried.unknown(*record.earlier)
-                known = self._known.get(record.earlier[1], unknown)
+                total, before = record.earlier
+                known = self._known.get(before, Carried.unknown(total, before))
                 for digest in record.carried:
                     known = known.followed_by(0, digest)
             self._known[chain] = known
@@ -159,13 +160,24 @@ def restore(
     return Restored(replay.conversation, numbers, cells, replay.asked, tuple(problems))
 
 
-def turn_of(record: Record, text: str, **place: Any) -> Turn:
+def turn_of(
+    record: Record,
+    text: str,
+    *,
+    owner: str | None,
+    execution: str | None = None,
+    entry: Entry = "cell",
+    shown: bool = False,
+) -> Turn:
     """Return the turn of a record.
 
     Args:
         record: the record.
         text: the reply's text.
-        **place: facts that no record keeps: the turn's owner, execution and entry.
+        owner: hash of the cell that owns the turn; ``None`` without one.
+        execution: identity of the cell's execution; ``None`` if unknown.
+        entry: place of the question.
+        shown: whether an output of a cell shows the turn.
 
     Raises:
         ValueError: the record's values are not those of its prompt.
@@ -181,7 +193,10 @@ def turn_of(record: Record, text: str, **place: Any) -> Turn:
         instructions=record.instructions,
         placeholder=record.placeholder,
         record=record,
-        **place,
+        owner=owner,
+        execution=execution,
+        entry=entry,
+        shown=shown,
     )
 
 
@@ -220,8 +235,9 @@ class Replay:
         if earlier and not old:
             alike = (other.as_typed == turn.as_typed for other in self.conversation.turns)
             earlier = earlier if any(alike) else ()  # No output holds the reply that it replaced.
-        place = turn.owner, turn.execution
-        stand = self.conversation.window(*place, thread=turn.thread, again=old or None)
+        stand = self.conversation.window(
+            turn.owner, turn.execution, thread=turn.thread, again=old or None
+        )
         turn = self._carried.carrying(turn, stand.visible)
         if stand.instructs_as(turn):
             turn = replace(turn, instructions=stand.instructions)
@@ -239,16 +255,17 @@ class Replay:
         same = [reply for reply in replies if reply.recorded_digest == turn.recorded_digest]
         picked = max(same, key=lambda reply: reply.reply == turn.reply, default=None)
         if record.picked and picked is not None:
-            self.conversation.add(Replacement(picked, owner=place[0], execution=place[1]))
+            self.conversation.add(Replacement(picked, owner=turn.owner, execution=turn.execution))
         else:
             self.conversation.add(replace(turn, again=again))
 
     def _likeness(self, live: Turn, turn: Turn) -> int:
         """Return the likeness of a live turn to a turn from an output, from 0 to 2."""
-        place = turn.owner, turn.execution
-        now = self.conversation.window(*place, last=turn.last, again=live.number)
+        now = self.conversation.window(
+            turn.owner, turn.execution, last=turn.last, again=live.number
+        )
         is_below = now.carried.chain == chain_of(cast("Record", turn.record))
-        return is_below + (live.parameters == turn.parameters)
+        return int(is_below) + int(live.parameters == turn.parameters)
 
     def steer(self, item: Steering) -> None:
         """Add a steering item; it may name one of the turns above.
@@ -277,9 +294,10 @@ def _turns(
         if saved.text is None:
             problems.append(f"cell {saved.cell}: its reply is gone, so its turn was left out.")
             continue
-        asked = {"owner": owners[saved.cell], "execution": f"cell {saved.cell}", "shown": True}
+        owner = owners[saved.cell]
+        execution = f"cell {saved.cell}"
         try:
-            turn = turn_of(record, saved.text, **asked)
+            turn = turn_of(record, saved.text, owner=owner, execution=execution, shown=True)
         except ValueError as error:
             problems.append(f"cell {saved.cell}: its record was left out: {error}.")
             continue

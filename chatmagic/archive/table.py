@@ -8,7 +8,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -103,16 +103,15 @@ class TurnRow:
     error: str | None = None
 
     @classmethod
-    def of_record(cls, record: Record, **more: Any) -> Self:
+    def of_record(cls, record: Record) -> Self:
         """Return the row of a turn: its record's facts, and its figures one by one.
 
         Args:
             record: the turn's record.
-            **more: facts that no record keeps.
         """
         known = {"history": True, "format": "markdown", **record.parameters}
         known |= {"carried": len(record.carried) + record.earlier[0], "cell": record.owner}
-        return cls.of_facts({**shared_fields(record, Record), **known, **more})
+        return cls.of_facts({**shared_fields(record, Record), **known})
 
     @classmethod
     def of_facts(cls, known: Mapping[str, Any]) -> Self:
@@ -136,16 +135,11 @@ def of_conversation(conversation: Conversation) -> list[TurnRow]:
     """
     records = records_of(conversation, keep_values=False)
     places = _places(conversation)
-    return [
-        TurnRow.of_record(
-            records[turn.number],
-            reply_text=turn.reply.text,
-            entry=turn.entry,
-            cell=turn.owner,
-            **places[turn.number],
-        )
-        for turn in conversation
-    ]
+    rows: list[TurnRow] = []
+    for turn in conversation:
+        row = places[turn.number].put_in(TurnRow.of_record(records[turn.number]))
+        rows.append(replace(row, reply_text=turn.reply.text, entry=turn.entry, cell=turn.owner))
+    return rows
 
 
 def turns(*patterns: str | os.PathLike[str]) -> Any:
@@ -185,29 +179,47 @@ def of_file(file: str) -> Iterator[TurnRow]:
     restored = restore.restore(read, changed=True)
     places = _places(restored.conversation)
     for saved, record in read.turns:
-        place = places.get(restored.numbers.get(saved, 0), {})
+        place = places.get(restored.numbers.get(saved, 0), Place())
         fault = "its reply is gone" if saved.text is None else saved.fault
-        yield TurnRow.of_record(
-            record,
+        yield replace(
+            place.put_in(TurnRow.of_record(record)),
             file=file,
             cell_number=saved.cell,
             reply_text=saved.text,
             error=fault or None,
-            **place,
         )
     for problem in read.problems:
         yield TurnRow(file=file, error=problem)
 
 
-def _places(conversation: Conversation) -> dict[int, dict[str, Any]]:
-    """Return the place of each turn, and whether it is stale, by the turns' numbers."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Place of a turn in its conversation; of a turn that is in none, nothing is known.
+
+    Args:
+        thread: as in :class:`TurnRow`.
+        number: as in :class:`TurnRow`.
+        is_stale: as in :class:`TurnRow`.
+    """
+
+    thread: str | None = None
+    number: int | None = None
+    is_stale: bool | None = None
+
+    def put_in(self, row: TurnRow) -> TurnRow:
+        """Return a turn's row with this place.
+
+        Args:
+            row: the row.
+        """
+        return replace(row, thread=self.thread, number=self.number, is_stale=self.is_stale)
+
+
+def _places(conversation: Conversation) -> dict[int, Place]:
+    """Return the place of each turn by the turns' numbers."""
     stale = {turn.number for turn in conversation.stale_turns()}
     return {
-        turn.number: {
-            "thread": window.thread,
-            "number": window.index + 1,
-            "is_stale": turn.number in stale,
-        }
+        turn.number: Place(window.thread, window.index + 1, turn.number in stale)
         for turn, window in conversation.windows
     }
 

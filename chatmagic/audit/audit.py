@@ -16,17 +16,17 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
-from chatmagic._json import iso, known_items, shared_fields
+from chatmagic._json import iso, shared_fields
 from chatmagic.archive import notebook, output, restore
 from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
 from chatmagic.archive.table import TurnRow
 from chatmagic.cassette.file import CassetteFile, Interaction
-from chatmagic.conversation.cell_magics import MagicCall
+from chatmagic.conversation.cell_magics import MagicCall, Plan
 from chatmagic.conversation.magic_line import OPTIONS, variable_fields
 from chatmagic.conversation.question import Parameters
 from chatmagic.conversation.record import Record
@@ -189,10 +189,10 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
         if is_in_order is False:
             audit.wrong(cell, "it was asked after other turns than those above it")
         audit.turns.append(
-            Row.of_record(
-                record,
+            replace(
+                Row.of_record(record),
                 cell_number=cell,
-                thread=turn and window.thread,
+                thread=None if turn is None else window.thread,
                 agrees=False if saved.fault or is_rendered is False else agrees[saved],
                 in_order=is_in_order,
             )
@@ -247,7 +247,7 @@ def _compared(audit: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
         for saved in shown[cell.number]:
             own = next((command for command in left if _fits(command, saved)), None)
             command = own or next((command for command in loose if _fits(command, saved)), None)
-            agrees[saved] = True if command else None if plan.is_open else False
+            agrees[saved] = _is_agreed(command, plan)
             typed = command.parsed() if command is not None and command.asks else None
             if command is not None and typed is not None and saved.record is not None:
                 for name in _SETTINGS:
@@ -264,6 +264,13 @@ def _compared(audit: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
     if "ChatMagics" not in texts:
         _judge_settings(audit, configured)
     return agrees
+
+
+def _is_agreed(command: MagicCall | None, plan: Plan) -> bool | None:
+    """Return whether a cell asks for an output; ``None`` if its source may hide the question."""
+    if command is not None:
+        return True
+    return None if plan.is_open else False
 
 
 def _judge_others(audit: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
@@ -317,8 +324,9 @@ def _fits(command: MagicCall, saved: SavedOutput) -> bool:
         return False
     has_values = any(value.kind is None for value in record.values)
     # A question for JSON takes the nearest schema above it.
-    above = {"schema": record.parameters.get("schema")} if parsed.format == "json" else {}
-    asked = known_items(**{**above, **parsed.parameters})
+    asked = parsed.parameters
+    if parsed.format == "json" and record.parameters.get("schema") is not None:
+        asked.setdefault("schema", record.parameters["schema"])
     return asked == record.parameters and not (parsed.raw and has_values)
 
 

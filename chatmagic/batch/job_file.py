@@ -311,9 +311,7 @@ class JobFile:
                     self._note(RowReply.from_line(line[begin:]), self._end + begin)
                     self.unread += begin > 0
                 except (ValueError, RecursionError):
-                    written = line.rstrip(b"\0 ")[: len(BEGINNING)]
-                    # A last line may be reserved space, unfinished, or damaged.
-                    if not line.endswith(b"\n") and BEGINNING.startswith(written):
+                    if not line.endswith(b"\n") and _is_torn(line):
                         break
                     self.unread += 1
                 self._end += len(line)
@@ -340,3 +338,9 @@ class JobFile:
 
 def _short(key: str) -> bytes:
     return bytes.fromhex(key)[:16]
+
+
+def _is_torn(line: bytes) -> bool:
+    """Return whether a last line is reserved space, or the beginning of a line."""
+    written = line.rstrip(b"\0 ")
+    return written.startswith(BEGINNING) or BEGINNING.startswith(written)

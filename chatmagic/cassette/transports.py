@@ -71,7 +71,10 @@ class ReplayTransport:
         """
         del body
         is_stream = stream and self._interaction.is_reply
-        self._pieces = (_stream if is_stream else _document)(self._interaction)
+        if is_stream:
+            self._pieces = _stream(self._interaction)
+        else:
+            self._pieces = _document(self._interaction)
         self._halt = halt
         return self
 
@@ -156,14 +159,6 @@ def recorded(
         The interaction; ``None`` if the reply is not whole or holds the key, or if the error is
         no JSON object.
     """
-    error = None if reply.state == "complete" else _error(bytes(exchange.body), key)
-    if reply.state != "complete" and error is None:
-        return None
-    facts = (
-        shared_fields(reply, BodyFacts) | {"text": reply.text}
-        if error is None
-        else {"error": error}
-    )
     interaction = replace(
         asked,
         status=exchange.status,
@@ -171,8 +166,14 @@ def recorded(
         took=reply.took,
         seconds=reply.seconds,
         origin="emulator" if exchange.origin == "emulator" else "live",
-        **facts,
     )
+    if reply.state == "complete":
+        facts = shared_fields(reply, BodyFacts)
+        interaction = replace(interaction, text=reply.text, **facts)
+    elif (error := _error(bytes(exchange.body), key)) is not None:
+        interaction = replace(interaction, error=error)
+    else:
+        return None
     return None if key is not None and key.is_in(repr(interaction)) else interaction
 
 

@@ -65,16 +65,17 @@ class Steering(ABC):
             raise ValueError(f"its {cls.kind!r} cannot be read")
         owner = value.get("owner")
         owner = None if owner is None else owner_from(owner)
-        return cls(**cls.facts_from(facts), owner=owner)
+        return cls.from_facts(facts, owner)
 
     @classmethod
-    def facts_from(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of :attr:`facts`; a ``ValueError`` names a fault.
+    def from_facts(cls, facts: Mapping[str, Any], owner: str | None) -> Self:
+        """Return the item with these :attr:`facts`; a ``ValueError`` names a fault.
 
         Args:
             facts: the JSON object that holds them.
+            owner: as for the item.
         """
-        return fields_from_json(cls, facts)
+        return cls(**fields_from_json(cls, facts), owner=owner)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -141,27 +142,32 @@ class Instructions(Steering):
     kind = "instructions"
 
     @classmethod
-    def of_text(cls, text: str, file: str = "", **place: str | None) -> Self:
+    def of_text(
+        cls, text: str, file: str = "", *, owner: str | None = None, execution: str | None = None
+    ) -> Self:
         """Return instructions with this text.
 
         Args:
             text: the text to send; white space alone is an empty text.
             file: name of its file, as typed; empty without a file.
-            **place: ``owner`` and ``execution``.
+            owner: hash of the cell that owns them; ``None`` without a cell.
+            execution: identity of the cell's execution; ``None`` if unknown.
         """
-        return cls(Value.of_text(file, text if text.strip() else "", "instructions"), **place)
+        value = Value.of_text(file, text if text.strip() else "", "instructions")
+        return cls(value, owner=owner, execution=execution)
 
     @classmethod
-    def facts_from(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the value; its text is required.
+    def from_facts(cls, facts: Mapping[str, Any], owner: str | None) -> Self:
+        """Return instructions with this value; its text is required.
 
         Args:
-            facts: the JSON object that holds the facts.
+            facts: the JSON object that holds the value.
+            owner: as for the item.
         """
         value = Value.from_json(facts)
         if value.text is None or value.kind != "instructions":
             raise ValueError("its 'instructions' cannot be read")
-        return {"value": value}
+        return cls(value, owner=owner)
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, takewhile
-from typing import Any, Final
+from typing import Final
 
 from chatmagic._json import chain_digest, digest, shared_fields, turn_digest
 from chatmagic.conversation.question import NO_PARAMETERS, RequestFacts, Value
@@ -120,16 +120,13 @@ class Carried:
         newest = [*islice(self._backwards(), last)]
         return Carried.from_turns((node.number, node.digest or "") for node in reversed(newest))
 
-    def listed(self, shown: Collection[str]) -> dict[str, Any]:
-        """Return the fields of a record that list these turns, kept short.
+    def listed_in(self, record: Record, shown: Collection[str]) -> Record:
+        """Return a record that lists these turns, in a short form.
 
         Args:
+            record: the other facts.
             shown: digests of the turns that a cell shows. The list begins with the newest of them,
                 or with the first turn if there is none.
-
-        Returns:
-            ``carried``: the digests of the listed turns, oldest first; ``earlier``: the number of
-            turns before them, and the chain digest of those.
         """
         digests: list[str] = []
         before = NOTHING
@@ -141,7 +138,9 @@ class Carried:
             if node.digest in shown:
                 before = node.parent or NOTHING
                 break
-        return {"carried": tuple(reversed(digests)), "earlier": (before.total, before.chain)}
+        return replace(
+            record, carried=tuple(reversed(digests)), earlier=(before.total, before.chain)
+        )
 
     def _backwards(self) -> Iterator[Carried]:
         """Yield this turn and its parents, without the empty list."""
@@ -249,12 +248,11 @@ class Turn(RequestFacts):
             request: digest of the canonical request.
             shown: digests of the turns that a cell shows.
         """
-        return Record(
+        record = Record(
             **shared_fields(self.reply, ReplyFacts),
             prompt=self.as_typed,
             values=self.values,
             owner=self.owner,
-            **self.carried.listed(shown),
             request=request,
             reply=digest(self.reply.text),
             parameters=self.parameters or NO_PARAMETERS,
@@ -263,6 +261,7 @@ class Turn(RequestFacts):
             instructions=self.instructions and self.instructions.bare,
             placeholder=self.placeholder,
         )
+        return self.carried.listed_in(record, shown)
 
     def changed_cell(self, cells: Mapping[str, str]) -> str | None:
         """Return a cell that was sent along and has changed since; ``None`` for none.

@@ -109,7 +109,8 @@ class Window:
         Args:
             turn: the turn in this place.
         """
-        then, now = (value and value.sha256 for value in (turn.instructions, self.instructions))
+        then = turn.instructions and turn.instructions.sha256
+        now = self.instructions and self.instructions.sha256
         return then == now
 
     def with_turn(self, turn: Turn) -> Window:
@@ -160,8 +161,16 @@ class Position:
         """
         thread = thread or self.thread
         line = self.lines.get(thread, [])
-        held = self.hidings, self.instructions, self.instructed_by
-        return Window(line, len(line), thread, last, *held, self._visible(thread))
+        return Window(
+            line=line,
+            index=len(line),
+            thread=thread,
+            last=last,
+            hidings=self.hidings,
+            instructions=self.instructions,
+            instructed_by=self.instructed_by,
+            visible=self._visible(thread),
+        )
 
     def add(self, turn: Turn) -> None:
         """Move below a turn with a question of its own.

@@ -111,9 +111,7 @@ def reply(messages: Sequence[Message]) -> str:
     """
     end = len(messages)
     parts: list[str] = []
-    while end and (
-        (last := messages[end - 1]).role == "assistant" or _CONTINUE.fullmatch(last.content)
-    ):
+    while end and (_asks_to_continue(messages[end - 1]) or messages[end - 1].role == "assistant"):
         end -= 1
         if messages[end].role == "assistant":
             parts.append(messages[end].content)
@@ -140,6 +138,10 @@ def in_words(number: int) -> str:
             return f"{head} {in_words(number % size)}" if number % size else head
     ten, unit = divmod(number, 10)
     return f"{_TENS[ten]}-{_SMALL[unit]}" if unit else _TENS[ten]
+
+
+def _asks_to_continue(message: Message) -> bool:
+    return message.role == "user" and _CONTINUE.fullmatch(message.content) is not None
 
 
 def _answer(messages: Sequence[Message]) -> str:

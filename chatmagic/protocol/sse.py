@@ -178,8 +178,7 @@ class Decoder:
             if text.lstrip().startswith(wire.DONE):
                 self._deliver_done(events)
                 return
-            # A chunk or an error is an event of its own, and no line of a longer one.
-            if not (isinstance(value, dict) and ("choices" in value or "error" in value)):
+            if not _is_chunk(value):
                 if self._pending or text.strip():
                     self._pending_event = self._pending_event if self._pending else self._event
                     self._pending.append(text.removeprefix(" "))
@@ -278,3 +277,8 @@ def _bare_error(line: str) -> dict[str, Any] | None:
         return None
     value = _parse(line.removeprefix("error:"))
     return value if isinstance(value, dict) and (named or value.get("error")) else None
+
+
+def _is_chunk(value: object) -> bool:
+    """Return whether a value can only be an event of its own, not a line of a longer one."""
+    return isinstance(value, dict) and ("choices" in value or "error" in value)

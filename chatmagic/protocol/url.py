@@ -45,9 +45,7 @@ def request_url(base_url: str) -> str:
     """
     parts = _split(base_url)
     path = parts.path.rstrip("/")
-    # A version, such as /v1; Google's compatible paths have "openai" after it.
-    name = path.removesuffix("/openai").rpartition("/")[2]
-    if name.startswith("v") and name[1:2] in {*_DIGITS}:
+    if _is_versioned(path):
         path += _WHOLE
     elif not path.endswith(_WHOLE):
         path += PATH
@@ -190,6 +188,13 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
             f"a secret may follow a path that ends in {_WHOLE}.",
         )
     return parts
+
+
+def _is_versioned(path: str) -> bool:
+    """Return whether a path ends in a version, such as ``/v1``, or in ``/openai`` after it."""
+    # Google's compatible paths have "openai" after the version.
+    name = path.removesuffix("/openai").rpartition("/")[2]
+    return name.startswith("v") and name[1:2] in {*_DIGITS}
 
 
 def _may_have_query(parts: SplitResult) -> bool:

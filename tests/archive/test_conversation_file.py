@@ -118,7 +118,7 @@ def test_what_is_dumped_is_loaded(given: list[Item]) -> None:
             before, number=after.number, carried=after.carried, execution=before.owner
         )
         assert before.record is not None
-        assert replace(before.record, **before.carried.listed(shown)) == after.record
+        assert before.carried.listed_in(before.record, shown) == after.record
         assert after.carried.chain == before.carried.chain
     assert [owner for owner, held in talk.slots if held] == [owner for owner, _ in again.slots]
     assert instructions_of(again) == instructions_of(talk)

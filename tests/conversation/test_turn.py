@@ -15,6 +15,7 @@ from chatmagic.models import Message, Reply
 
 DIGESTS = tuple(digest(str(number)) for number in range(1, 6))
 FIVE = Carried.from_turns(enumerate(DIGESTS, 1))
+EMPTY = Turn(prompt="p", reply=Reply("r")).to_record("cd" * 32)
 UNKNOWN = Carried.unknown(2, chain_of(DIGESTS[:2])).followed_by(0, DIGESTS[2])
 
 
@@ -121,13 +122,15 @@ def test_a_record_lists_the_newest_from_one_that_is_shown_on(
     """And tells how many there are before them, and their chain digest."""
     before = DIGESTS[: 5 - listed]
     earlier = len(before), chain_of(before)
-    assert FIVE.listed(shown) == {"carried": DIGESTS[5 - listed :], "earlier": earlier}
+    record = FIVE.listed_in(EMPTY, shown)
+    assert record == replace(EMPTY, carried=DIGESTS[5 - listed :], earlier=earlier)
 
 
 def test_a_record_lists_those_behind_the_unknown() -> None:
     """The unknown stay before them."""
     earlier = 2, chain_of(DIGESTS[:2])
-    assert UNKNOWN.listed(()) == {"carried": DIGESTS[2:3], "earlier": earlier}
+    record = UNKNOWN.listed_in(EMPTY, ())
+    assert record == replace(EMPTY, carried=DIGESTS[2:3], earlier=earlier)
 
 
 @pytest.mark.unmeasured

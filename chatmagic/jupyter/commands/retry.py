@@ -150,8 +150,8 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
             in_place_of=tuple(digests),
             picked=True,
             continues=None,
-            **picked.carried.listed(above.shown),
         )
+        record = picked.carried.listed_in(record, above.shown)
         reply_views.show(*output.of_turn(picked.reply, record))
     kernel.shown = (execution.id, picked.reply)
     return picked.reply

@@ -208,7 +208,7 @@ def cells_of(
         ids[turn.owner] = own
         record = turn.record
         if record is not None:
-            record = replace(record, owner=owner_of(own), **turn.carried.listed(shown))
+            record = turn.carried.listed_in(replace(record, owner=owner_of(own)), shown)
         cell = {"turn": turn.number, "cell": _cell(turn, own, record)}
         if above:
             cell["after"] = above[-1]
