@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from logged import Emulator
 from rig import Book
 
@@ -21,11 +22,13 @@ def taken(service: Emulator) -> list[list[str]]:
     return [[message["content"] for message in body[::2]] for body in bodies]
 
 
+@pytest.mark.parametrize("front", ["lab", "notebook7"])
 def test_stale_cells_are_run_as_their_reader_would(
-    lab: Callable[..., Book], service: Emulator
+    request: pytest.FixtureRequest, front: str, service: Emulator
 ) -> None:
-    """In order, with what is put in evaluated again; nothing of the button is saved."""
-    book = lab([LOAD, "n = 0", "%%chat\necho:a", "%%chat\necho:b {{ n }}", "%%chat\necho:c"])
+    """In order and no others, with what is put in evaluated again; nothing of it is saved."""
+    opened: Callable[..., Book] = request.getfixturevalue(front)
+    book = opened([LOAD, "n = 0", "%%chat\necho:a", "%%chat\necho:b {{ n }}", "%%chat\necho:c"])
     book.run_all()
     book.until(f"{STATUS}?.textContent && {BRIDGE}")
     book.run(1, "n = 1")
@@ -35,7 +38,8 @@ def test_stale_cells_are_run_as_their_reader_would(
     words = book.js(f"return {BELOW}[0].innerText")
     assert words.startswith("2 turns below are stale: about ")
     assert "because cell [" in book.js(f"return {MARKS}[0].textContent")
-    book.screenshot("stale-below")
+    book.screenshot(f"stale-below-{front}")
+    book.js("notebook.activeCellIndex = 1; notebook.extendContiguousSelectionTo(4)")
     book.page.get_by_role("button", name="Run them again").click()
     book.until(f"{BELOW}.length === 0 && {MARKS}.length === 0")
     assert taken(service) == [["echo:A", "echo:b 1"], ["echo:A", "echo:b 1", "echo:c"]]

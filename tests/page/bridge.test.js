@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Model, isListed, pass, samples } from "./browser.js";
+import { Model, isListed, pass, samples, viewsOf } from "./browser.js";
 import { KnownOutputs } from "../../chatmagic/jupyter/labextensions/chatmagic/page/outputs.js";
 import { Bridge } from "../../chatmagic/jupyter/labextensions/chatmagic/page/bridge.js";
 
@@ -13,9 +13,9 @@ const region = () => document.getElementById("chatmagic-status");
 function open(model = new Model(), state = STATE) {
   model.urged = [];
   const link = { send: (content) => model.send(content), urge: (content) => model.urged.push(content) };
-  const bridge = new Bridge(link, model.widget_manager.context, state);
+  const bridge = new Bridge(link, viewsOf(model), state);
   model.receive = (content) => bridge.receive(content);
-  return { model, bridge, stop: bridge.stop };
+  return { model, bridge, stop: () => bridge.stop() };
 }
 
 test("it tells the cells when it opens and when it is asked to", () => {
@@ -114,8 +114,8 @@ test("a reply under way is painted", (t) => {
   assert.equal(box.textContent, "AB");
   model.receive({ ...paint, serial: 1 });
   assert.equal(box.textContent, "AAnd more.");
-  assert.equal(bridge.askOf("a"), paint.live);
-  assert.equal(bridge.askOf("b"), undefined);
+  assert.equal(bridge.replies.askOf("a"), paint.live);
+  assert.equal(bridge.replies.askOf("b"), undefined);
   stop();
 });
 

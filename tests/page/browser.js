@@ -2,6 +2,8 @@
 
 import { readFileSync } from "node:fs";
 
+import { NotebookViews } from "../../chatmagic/jupyter/labextensions/chatmagic/page/views.js";
+
 class Style {}
 
 class Node {
@@ -232,6 +234,13 @@ export class Model {
   take() {
     return this.sent.splice(0).map(({ view, ...message }) => message);
   }
+}
+
+/** The views of a model's notebook in the page: none, unless panels are given. */
+export function viewsOf(model, { panels = [], actions = {} } = {}) {
+  const signal = { connect() {}, disconnect() {} };
+  const tracker = { filter: (test) => panels.filter(test), widgetAdded: signal };
+  return new NotebookViews(model.widget_manager.context, tracker, actions);
 }
 
 /** Examples of each message, which the kernel's tests read, too. */

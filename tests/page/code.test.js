@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Model, isListed, samples } from "./browser.js";
+import { Model, isListed, samples, viewsOf } from "./browser.js";
 import { Bridge } from "../../chatmagic/jupyter/labextensions/chatmagic/page/bridge.js";
 
 const CODE = samples("to the bridge").find(({ kind }) => kind === "code");
@@ -12,7 +12,7 @@ const CODE = samples("to the bridge").find(({ kind }) => kind === "code");
 function open() {
   const model = new Model();
   const link = { send: (content) => model.send(content) };
-  const bridge = new Bridge(link, model.widget_manager.context);
+  const bridge = new Bridge(link, viewsOf(model));
   model.receive = (content) => bridge.receive(content);
   const [{ page }] = model.take();
   let made = 0;
@@ -24,7 +24,7 @@ function open() {
     return [answer.outcome, answer.made, answer.removed, answer.left];
   };
   const sources = () => model.cells.map(({ id, cell }) => cell.source ?? id);
-  return { model, page, put, sources, stop: bridge.stop };
+  return { model, page, put, sources, stop: () => bridge.stop() };
 }
 
 test("cells are put below the cell that asks, once", () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Model, isListed, pass, samples } from "./browser.js";
+import { Model, isListed, pass, samples, viewsOf } from "./browser.js";
 import { KernelLink, MISMATCH, PROTOCOL } from "../../chatmagic/jupyter/labextensions/chatmagic/page/comm.js";
 
 const [STATE, , SAY] = samples("to the bridge");
@@ -48,11 +48,12 @@ class Kernel {
 }
 
 function link(kernel) {
-  const { context } = new Model().widget_manager;
+  const model = new Model();
+  const { context } = model.widget_manager;
   let changed;
   const kernelChanged = { connect: (listener) => { changed ??= listener; }, disconnect() {} };
   context.sessionContext = { session: { id: "s", kernel }, kernelChanged };
-  return { link: new KernelLink(context), context, change: (now) => { context.sessionContext.session.kernel = now; changed(); } };
+  return { link: new KernelLink(viewsOf(model)), context, change: (now) => { context.sessionContext.session.kernel = now; changed(); } };
 }
 
 test("a comm that the kernel opens has a bridge, which says who it is, and that it paints", async () => {
@@ -63,7 +64,7 @@ test("a comm that the kernel opens has a bridge, which says who it is, and that 
   assert.equal(hello.kind, "hello");
   assert.equal(cells.opened, true);
   assert.ok([hello, cells].every((message) => isListed("of the bridge", message)));
-  assert.equal(context.model[BRIDGE].state, STATE);
+  assert.deepEqual(context.model[BRIDGE].replies.asks, STATE.asks);
   kernel.say(SAY);
   assert.equal(region().textContent, SAY.text);
   await settled();

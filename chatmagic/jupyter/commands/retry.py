@@ -264,10 +264,9 @@ def _outcome(answer: Message, names: str) -> str:
     """Return the outcome for the cells, in words."""
     if answer["outcome"] == "queued":
         return QUEUED
-    cells = counted(answer["count"], "cell")
     if answer["outcome"] == "started":
-        return f"Running {cells} again, in order."
-    return f"This page started {cells}. Run the others by hand, of: {names}."
+        return f"Running {counted(answer['count'], 'cell')} again, in order."
+    return f"This page cannot run cells. Run these, in this order: {names}."
 
 
 RETRY: Final = Command(

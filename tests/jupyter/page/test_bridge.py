@@ -196,7 +196,7 @@ def test_stale_cells_are_told_to_the_page(front: Front) -> None:
     [
         ("started", 2, "Running 2 cells again, in order."),
         ("queued", 0, "Nothing was run: other cells are running or waiting to run. Run this cell "),
-        ("refused", 1, "This page started 1 cell. Run the others by hand, of: cell [3], cell [4]."),
+        ("refused", 0, "This page cannot run cells. Run these, in this order: cell [3], cell [4]."),
     ],
 )
 def test_a_page_is_to_run_the_stale_cells(

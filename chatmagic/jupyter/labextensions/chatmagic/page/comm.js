@@ -4,7 +4,7 @@
 // when the kernel has time to list its comms.
 
 import { Bridge } from "./bridge.js";
-import { statusRegion } from "./dom.js";
+import { announce } from "./dom.js";
 import { cellsAbove, notebookId } from "./notebook.js";
 
 /** The values of chatmagic/jupyter/page/messages.py and of the package; a test compares them. */
@@ -86,8 +86,10 @@ function nameNotebook(kernel, context) {
 
 /** The connection from one notebook to its kernel, or to the next one after that. */
 export class KernelLink {
-  /** @param {Context} context of the notebook */
-  constructor(context) {
+  /** @param {import("./views.js").NotebookViews} views of the notebook */
+  constructor(views) {
+    const { context } = views;
+    this.views = views;
     this.context = context;
     /** @type {?Kernel} */
     this.kernel = null;
@@ -153,11 +155,11 @@ export class KernelLink {
     this.comm = comm;
     comm.send({ kind: "hello", protocol: PROTOCOL, version: VERSION });
     if (!comm.commId.startsWith(`${TARGET}.${PROTOCOL}.`)) {
-      statusRegion().textContent = MISMATCH;
+      announce(MISMATCH);
       console.warn(MISMATCH);
       return;
     }
-    this.bridge = new Bridge(this, this.context, state);
+    this.bridge = new Bridge(this, this.views, state);
     void this.urge({ kind: "paints" });
   }
 

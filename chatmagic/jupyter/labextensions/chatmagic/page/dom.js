@@ -91,3 +91,8 @@ export function statusRegion() {
   if (!region.isConnected) document.body.append(region);
   return region;
 }
+
+/** Announce words to a screen reader. @param {string} words */
+export function announce(words) {
+  statusRegion().textContent = words;
+}

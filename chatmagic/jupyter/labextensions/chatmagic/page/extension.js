@@ -4,6 +4,7 @@
 import { statusRegion } from "./dom.js";
 import { KernelLink, MISMATCH, PROTOCOL } from "./comm.js";
 import panel from "./panel.js";
+import { NotebookViews } from "./views.js";
 
 /** The module of the panel's widget. No package registry accepts a name with an underscore first. */
 const MODULE = "_chatmagic";
@@ -48,7 +49,7 @@ function panelClasses({ DOMWidgetModel, DOMWidgetView }) {
  * @param {any} notebook the package @jupyterlab/notebook
  * @param {any} [widgets] the package @jupyter-widgets/base
  */
-export function plugin({ INotebookTracker }, widgets) {
+export function plugin({ INotebookTracker, NotebookActions }, widgets) {
   return {
     id: "chatmagic:plugin",
     description: "Order of cells, marks, replies as they arrive, and the chat panel.",
@@ -63,7 +64,7 @@ export function plugin({ INotebookTracker }, widgets) {
         if (known.has(context)) return;
         known.add(context);
         await context.ready;
-        new KernelLink(context);
+        new KernelLink(new NotebookViews(context, tracker, NotebookActions));
       };
       tracker.forEach(open);
       tracker.widgetAdded.connect((/** @type {any} */ _tracker, /** @type {any} */ shown) => open(shown));

@@ -116,6 +116,16 @@ export function notebookId(context) {
   return context.sessionContext?.session?.id ?? context.path;
 }
 
+/**
+ * Return the id of a cell that the kernel names, if it is one of this notebook.
+ * @param {Context} context
+ * @param {string} [name]
+ */
+export function cellNamed(context, name = "") {
+  const [cell, notebook] = name.split(" ").reverse();
+  return !notebook || notebook === notebookId(context) ? cell : "";
+}
+
 /** Return cells from top to bottom. @param {Cells | undefined} cells @returns {Cell[]} */
 export function cellList(cells) {
   return cells ? Array.from({ length: cells.length }, (_, index) => cells.get(index)) : [];
