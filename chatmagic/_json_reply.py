@@ -15,6 +15,8 @@ from chatmagic.safe_text import fences
 DEEPEST: Final = 100
 """Largest number of nested lists and objects."""
 INDENT: Final = 2
+_LONGEST_NUMBER: Final = 4300
+"""Largest number of characters of a whole number: as many as Python reads by default."""
 
 _HALF: Final = "[\ud800-\udfff]"
 
@@ -24,16 +26,35 @@ class NotJSONError(ValueError):
 
     Args:
         reason: the mistake, in words.
-        line: line of the mistake, from 1; 0 if it is unknown.
-        column: column of the mistake in that line, from 1.
+        text: the whole text.
+        position: index of the mistake in the text; ``None`` if it is unknown.
     """
 
-    def __init__(self, reason: str, line: int = 0, column: int = 0) -> None:
+    def __init__(self, reason: str, text: str = "", position: int | None = None) -> None:
         """Keep the mistake and its place."""
-        place = f"line {line:,}, column {column:,}: " if line else ""
-        super().__init__(f"{place}{reason}")
-        self.line = line
-        self.column = column
+        super().__init__(reason)
+        self.reason = reason
+        self.text = text
+        self.position = position
+
+    # Counting lines reads the text from its start: of many blocks only one mistake is shown.
+    @property
+    def line(self) -> int:
+        """Line of the mistake, from 1; 0 if it is unknown."""
+        return 0 if self.position is None else self.text.count("\n", 0, self.position) + 1
+
+    @property
+    def column(self) -> int:
+        """Column of the mistake in its line, from 1; 0 if it is unknown."""
+        return (
+            0 if self.position is None else self.position - self.text.rfind("\n", 0, self.position)
+        )
+
+    def __str__(self) -> str:
+        """Return the mistake, with its line and column."""
+        if self.position is None:
+            return self.reason
+        return f"line {self.line:,}, column {self.column:,}: {self.reason}"
 
 
 def parse(text: str) -> Any:
@@ -81,8 +102,7 @@ def _value(text: str, start: int, end: int) -> Any:
     try:
         value = _DECODER.decode(text[start:end].rstrip())
     except json.JSONDecodeError as error:
-        place = json.JSONDecodeError(error.msg, text, start + error.pos)
-        raise NotJSONError(error.msg, place.lineno, place.colno) from None
+        raise NotJSONError(error.msg, text, start + error.pos) from None
     except RecursionError:
         raise NotJSONError(_TOO_DEEP) from None
     except ValueError as error:
@@ -101,6 +121,12 @@ def _constant(word: str) -> NoReturn:
     raise ValueError(f"JSON has no {word}")
 
 
+def _whole(digits: str) -> int:
+    if len(digits) > _LONGEST_NUMBER:
+        raise ValueError("a number is too large")
+    return int(digits)
+
+
 def _finite(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
@@ -110,4 +136,6 @@ def _finite(digits: str) -> float:
 
 _TOO_DEEP: Final = f"it is nested more than {DEEPEST} deep"
 # Raw line ends inside a string are allowed: models write them, and their meaning is clear.
-_DECODER: Final = json.JSONDecoder(strict=False, parse_constant=_constant, parse_float=_finite)
+_DECODER: Final = json.JSONDecoder(
+    strict=False, parse_constant=_constant, parse_float=_finite, parse_int=_whole
+)

@@ -253,8 +253,8 @@ class CodeBlock:
     language: str = ""
 
     def __str__(self) -> str:
-        """Return the code."""
-        return self.code
+        """Return the code, safe to print in a terminal; :attr:`code` is exact."""
+        return to_terminal(self.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +270,8 @@ class Reply(ReplyFacts, Generic[_Parsed_co]):
     parsed: _Parsed_co = field(default=None, compare=False, repr=False, kw_only=True)  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        """Return the text."""
-        return self.text
+        """Return the text, safe to print in a terminal; :attr:`text` is exact."""
+        return to_terminal(self.text)
 
     @property
     def code_blocks(self) -> tuple[CodeBlock, ...]:

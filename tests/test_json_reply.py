@@ -50,6 +50,8 @@ def test_json_is_read(text: str, value: Any) -> None:
         ('{"NaN": "NaN",\n "a": NaN}', (0, 0), "JSON has no NaN"),
         ("[1, -Infinity]", (0, 0), "JSON has no -Infinity"),
         ("```\n[1]\n```\n```\n[2]\n```", (0, 0), "it has 2 blocks of JSON instead of one"),
+        ("[1,\n" + "9" * 4301 + "]", (0, 0), "a number is too large"),
+        ("-" + "9" * 4300, (0, 0), "a number is too large"),
         (DEEP, (0, 0), f"it is nested more than {DEEPEST} deep"),
         ("[" * 100_000, (0, 0), f"it is nested more than {DEEPEST} deep"),
     ],
@@ -61,6 +63,27 @@ def test_what_is_no_json_says_where(text: str, where: tuple[int, int], reason: s
     assert (caught.value.line, caught.value.column) == where
     place = f"line {where[0]}, column {where[1]}: " if where[0] else ""
     assert str(caught.value) == place + reason
+
+
+class CountedText(str):
+    """Text that counts how often its lines are counted."""
+
+    __slots__ = ()
+    lines_counted = 0
+
+    def count(self, *given: Any) -> int:
+        """Count, and return the number."""
+        CountedText.lines_counted += 1
+        return super().count(*given)
+
+
+def test_the_place_of_a_mistake_is_worked_out_for_the_one_that_is_shown() -> None:
+    """A reply of many blocks that are no JSON is read in a time that grows with its length."""
+    with pytest.raises(NotJSONError) as caught:
+        parse(CountedText("```\nx\n```\n" * 1_000))
+    assert CountedText.lines_counted == 0
+    assert str(caught.value) == "line 1, column 1: Expecting value"
+    assert CountedText.lines_counted == 1
 
 
 def test_json_is_written_to_be_read() -> None:

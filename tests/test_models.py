@@ -68,6 +68,13 @@ class TestCredits:
             Credits.from_json(value)
 
 
+def test_printed_code_cannot_act() -> None:
+    """A block's text is exact, and what ``print`` makes of it is safe in a terminal."""
+    block = Reply("```sh\nls \x1b[2J\n```").code_blocks[0]
+    assert block.code == "ls \x1b[2J"
+    assert f"{block}" == "ls ␛[2J"
+
+
 class TestReplyAsAValue:
     """How IPython shows a reply that is a cell's value, with the extension and without."""
 
@@ -76,7 +83,7 @@ class TestReplyAsAValue:
         reply = Reply("<script>x</script> \x1b[2J *so*")
         assert "\x1b" not in pretty(reply)
         assert "*so*" in pretty(reply)
-        assert str(reply) == reply.text
+        assert str(reply) == f"{reply}" == "<script>x</script> ␛[2J *so*"
         data, metadata = reply._repr_mimebundle_(include=None, exclude=None)
         assert set(data) == {"text/html", "text/markdown", "text/plain"}
         assert data["text/plain"] == pretty(reply)

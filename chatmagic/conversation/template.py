@@ -21,6 +21,7 @@ from chatmagic._log import log_swallowed
 from chatmagic.conversation.question import Format, RequestFacts, Schema, Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
+from chatmagic.models import Reply
 from chatmagic.safe_text import fenced, one_line, without_memory_addresses
 
 OPEN: Final = "{{"
@@ -202,7 +203,8 @@ def _is_expression(text: str) -> bool:
 
 def _value(expression: str, evaluate: Callable[[str], object], hint: str | None = _RAW) -> str:
     try:
-        return str(evaluate(expression))
+        value = evaluate(expression)
+        return value.text if isinstance(value, Reply) else str(value)
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
         log_swallowed(error)
         # The error's own ``__str__`` may fail, too.

@@ -85,7 +85,7 @@ def describe(value: object, names: Mapping[str, Any]) -> tuple[str, str]:
         Exception: any exception of ``str()`` for a text or a number.
     """
     if issubclass(type(value), _AS_IT_IS) or is_a(value, "numpy", "generic"):
-        return str(value), ""
+        return value.text if isinstance(value, Reply) else str(value), ""
     code = functools.partial(_code, names=names)
     for way in (_own_words, _table, _array, _figure, code, _as_ipython_shows_it):
         with swallowed():  # an object's own methods may raise anything

@@ -22,14 +22,18 @@ class ThoughtSplitter:
         self.has_reply = False
         """Whether the reply has begun; all later text belongs to it."""
         self._mark = OPEN
+        self._blanks: list[str] = []
+        """The white space in front of everything, in pieces: any number of fragments of it may
+        come, and each is looked at once."""
         self._held = ""
+        """The beginning of a mark."""
 
     @property
     def held(self) -> tuple[str, str]:
         """The thoughts and the reply's text that wait for more text, or for the end."""
         if self._mark == CLOSE:
             return self._held, ""
-        return "", self._held if self._mark else self._held.strip()
+        return "", "".join(self._blanks) + self._held
 
     def feed(self, text: str) -> tuple[str, str]:
         """Return the thoughts and the reply's text that a fragment adds.
@@ -52,18 +56,24 @@ class ThoughtSplitter:
                 return thoughts[:cut], ""
             self._mark = ""
         begin = text.lstrip()
+        if self._mark:
+            self._blanks.append(text[: len(text) - len(begin)])
         if self._mark and begin.startswith(OPEN):
             self._mark = CLOSE
+            self._blanks.clear()
             return self.feed(begin.removeprefix(OPEN))
         if not begin or (self._mark and OPEN.startswith(begin)):
-            self._held = text
+            self._held = begin
             return thoughts, ""
+        reply = "".join(self._blanks) + begin
+        self._blanks.clear()
         self.has_reply = True
-        return thoughts, text if self._mark else begin
+        return thoughts, reply
 
     def rest(self) -> tuple[str, str]:
         """Return :attr:`held` as final, because no more text arrives."""
         held = self.held
+        self._blanks.clear()
         self._held = ""
         self.has_reply = True
         return held
