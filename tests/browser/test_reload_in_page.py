@@ -17,7 +17,7 @@ VISIBLE = """Array.from(notebook.node.querySelectorAll('.chatmagic-partial'))
   .filter(each => each.checkVisibility()).length"""
 
 
-SOON = "\nfrom chatmagic.jupyter.page import bridge\nbridge._SECONDS_BETWEEN_WHOLE = 0.3"
+SOON = "\nfrom chatmagic.jupyter.page import painting\npainting._SECONDS_BETWEEN_WHOLE = 0.3"
 
 
 @pytest.mark.parametrize(

@@ -262,7 +262,7 @@ def test_a_page_of_another_version(shell: Shell, protocol: int, words: str) -> N
     bridge = shell.kernel.page.bridge
     assert bridge is not None
     hello = {"kind": "hello", "protocol": protocol, "version": "7.8"}
-    bridge._comm.handle_msg({"content": {"data": hello}})
+    bridge._link._comm.handle_msg({"content": {"data": hello}})
     ran = shell.do("%chat_connect --check", cell="a")
     said, mark = ran.texts[-1], {"[ok]": "✓ ", "[!!]": "✗ wrong: "}[words]
     assert re.search(f'<th scope="row"[^>]*>Front end</th><td [^>]*>{mark}a page ', ran.html)

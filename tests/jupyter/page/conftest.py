@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bridged import Front
 from comms import Widgets
 from panel_views import Kernel, Service, View
-from shells import alone
+from shells import Shell, alone
 
 from chatmagic.jupyter.page import drawing_loop
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop
@@ -72,3 +73,9 @@ def page(pages: Panels) -> View:
 def widgets(monkeypatch: pytest.MonkeyPatch) -> Widgets:
     """Give the widgets as the page has them."""
     return Widgets(monkeypatch)
+
+
+@pytest.fixture
+def front(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Front:
+    """A page, before its first reply."""
+    return Front(shell, monkeypatch)
