@@ -96,6 +96,25 @@ class Drawn:
         return {**paint, "last": True} if self.last else paint
 
 
+class WordCount:
+    """Number of the words of a text that comes in fragments; no text is kept."""
+
+    def __init__(self) -> None:
+        """Start before the first fragment."""
+        self.count = 0
+        self._in_word = False
+
+    def add(self, text: str) -> None:
+        """Count the words of a fragment; a word that it continues is counted already.
+
+        Args:
+            text: the fragment.
+        """
+        goes_on = self._in_word and text and not text[0].isspace()
+        self.count += len(text.split()) - bool(goes_on)
+        self._in_word = not text[-1].isspace() if text else self._in_word
+
+
 class ReplyUnderWay:
     """The reply under way of one ask; times are arguments.
 
@@ -113,8 +132,8 @@ class ReplyUnderWay:
         self._begin = ""
         self._new: list[str] = []
         self._has_words = False
-        self._thoughts = ""
-        self._thinks_since = 0.0
+        self._words = WordCount()
+        self._thinks_since: float | None = None
         self._length = 0
         self._serial = -1
         self._not_before = 0.0
@@ -140,8 +159,8 @@ class ReplyUnderWay:
             text: the new text.
             now: the time, in seconds of a monotonic clock.
         """
-        self._thinks_since = self._thinks_since if self._thoughts else now
-        self._thoughts += text
+        self._thinks_since = now if self._thinks_since is None else self._thinks_since
+        self._words.add(text)
         if not self._has_words and self.due is None:
             self.due = self._thought_due
 
@@ -158,9 +177,9 @@ class ReplyUnderWay:
             text, self._new = "".join(self._new), []
             self._length += len(text)
             reply, (keep, blocks) = self._fed(text)
-        elif self._thoughts and not (self._has_words or last):
+        elif self._thinks_since is not None and not (self._has_words or last):
             self._thought_due = now + SECONDS_OF_THOUGHT
-            reply, (keep, blocks) = self._thinking(now)
+            reply, (keep, blocks) = self._thinking(now - self._thinks_since)
         else:
             return None
         self._serial += 1
@@ -172,11 +191,11 @@ class ReplyUnderWay:
             self._whole_due = now + pause(drawn.html)
         return drawn
 
-    def _thinking(self, now: float) -> tuple[LiveMarkdown, BlockChange]:
+    def _thinking(self, seconds: float) -> tuple[LiveMarkdown, BlockChange]:
         """Return the time and the words of the model's thoughts, in place of the reply."""
-        words = counted(len(self._thoughts.split()), "word")
+        words = counted(self._words.count, "word")
         reply = live_reply("markdown")
-        return reply, reply.feed(f"*Thinking · {now - self._thinks_since:.0f} s · {words}*")
+        return reply, reply.feed(f"*Thinking · {seconds:.0f} s · {words}*")
 
     def _fed(self, text: str) -> tuple[LiveMarkdown, BlockChange]:
         """Render the new text; return the reply and its changes."""

@@ -15,7 +15,7 @@ import pytest
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import drawing_loop
-from chatmagic.jupyter.page.drawing_loop import DrawingLoop, Drawn, ReplyUnderWay
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop, Drawn, ReplyUnderWay, WordCount
 from chatmagic.models import Reply
 from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Fragment, Thought
 
@@ -404,6 +404,16 @@ def test_thoughts_are_counted_until_the_reply_begins() -> None:
     assert [drawn.keep for drawn in drawings if drawn] == [0, 0, 0]
     reply.think("late", 14.0)
     assert reply.draw(14.0) is None
+
+
+@pytest.mark.parametrize("text", ["", " ", "one", " one two\n\nthree ", "a  b"])
+def test_words_are_the_same_however_they_are_cut(text: str) -> None:
+    """A word may come letter by letter, and no fragment is counted twice."""
+    for cut in range(len(text) + 1):
+        words = WordCount()
+        for fragment in (text[:cut], text[cut:], *" x"):
+            words.add(fragment)
+        assert words.count == len(text.split()) + 1
 
 
 def test_thoughts_alone_are_drawn_no_more_at_the_end(loop: DrawingLoop) -> None:
