@@ -1,10 +1,10 @@
 """Configuration of a client: sources of the address and the key, and which key goes where.
 
 The address: ``%chat_connect``, else the environment, else ``%config`` in a cell, else a
-configuration file. A key belongs to the origin that it was given for: a typed or kept key to its
-own; the environment's key to the environment's address or, if that is unset, to the configuration
-file's. Any other address gets no key. Some servers are known by name: those of ``servers.toml``
-beside this file, and those of the user's own file.
+configuration file. A key belongs to the place that it was given for, an origin and a path: a typed
+or kept key to its own; the environment's key to the environment's address or, if that is unset, to
+the configuration file's. Any other address gets no key. Some servers are known by name: those of
+``servers.toml`` beside this file, and those of the user's own file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,14 @@ from chatmagic.client.advice_wording import words_for_python
 from chatmagic.client.endpoint import AUTH_VARIABLE, KEY_VARIABLES, NO_ADDRESS, Endpoint, Server
 from chatmagic.client.key_store import KeyStore
 from chatmagic.errors import ConnectError, InputError, NotConnectedError
-from chatmagic.protocol.api_key import AUTH_WAYS, Auth, Secret
-from chatmagic.protocol.url import EMULATOR, origin_or_none, usable_url
+from chatmagic.protocol.api_key import AUTH_WAYS, Auth, Secret, redacted
+from chatmagic.protocol.url import (
+    EMULATOR,
+    key_place_or_none,
+    origin_or_none,
+    shown_place,
+    usable_url,
+)
 from chatmagic.safe_text import one_line
 
 Setting = tuple[str | None, str]
@@ -76,7 +82,7 @@ def resolve_endpoint(
         ways: settings of the way to send the key; the first that is set counts.
         key: a key for any address, which precedes all others.
         file_url: address of the environment's key if the environment has no address.
-        typed: keys from a hidden prompt, by origin.
+        typed: keys from a hidden prompt, by place.
         open_store: returns the store of kept keys; called if no other key is known.
 
     Raises:
@@ -94,9 +100,9 @@ def resolve_endpoint(
         return endpoint
     if key is not None:
         return replace(endpoint, key=key, key_from="argument")
-    if endpoint.origin in typed:
-        return replace(endpoint, key=typed[endpoint.origin], key_from="%chat_login")
-    return _with_key(endpoint, file_url, open_store)
+    if (typed_key := typed.get(endpoint.key_place)) is not None:
+        return replace(endpoint, key=typed_key, key_from="%chat_login")
+    return _with_key(endpoint, file_url, typed, open_store)
 
 
 def first_address(addresses: Iterable[Setting]) -> Endpoint:
@@ -193,11 +199,19 @@ def replaying() -> str | None:
 
 
 def known_keys() -> tuple[Secret, ...]:
-    """Return the environment's keys for any address; values that are no key are ignored here."""
+    """Return the keys for any place that are known here: no request may hold one of them.
+
+    These are the environment's, also those in its file, the kept ones, and those that were typed
+    into this kernel. Values that are no key are ignored here.
+    """
     name, file_name = KEY_VARIABLES
-    key = Secret.or_none(_value(name))
-    path = _value(file_name)
-    return (*([] if key is None else [key]), *(key_store.keys_in_file(path) if path else []))
+    key, path = Secret.or_none(_value(name)), _value(file_name)
+    return (
+        *([] if key is None else [key]),
+        *(key_store.keys_in_file(path) if path else []),
+        *key_store.kept_keys(),
+        *getattr(kernel, "typed", {}).values(),
+    )
 
 
 def new_warnings(warnings: Iterable[str]) -> list[str]:
@@ -228,22 +242,45 @@ def _way(ways: Iterable[Setting]) -> Auth:
 
 
 def _with_key(
-    endpoint: Endpoint, file_url: str | None, open_store: Callable[[], KeyStore] | None
+    endpoint: Endpoint,
+    file_url: str | None,
+    typed: Iterable[str],
+    open_store: Callable[[], KeyStore] | None,
 ) -> Endpoint:
-    """Add the environment's key, or else a kept key, if it belongs to this origin."""
+    """Add the environment's key, or else a kept key, if it belongs to this place."""
     own = server_address(_value(URL_VARIABLE) or file_url or "")
-    here = endpoint.origin
-    home = origin_or_none(own)
+    here, home = endpoint.key_place, key_place_or_none(own)
     is_in_environment = any(map(_value, KEY_VARIABLES))
     if here == home and is_in_environment:
         key, key_from, warnings = _environments_key()
         warnings = endpoint.warnings + warnings
         return replace(endpoint, key=key, key_from=key_from, warnings=warnings)
-    if open_store is not None and (kept := open_store().load(here)) is not None:
+    store = None if open_store is None else open_store()
+    if store is not None and (kept := store.load(here)) is not None:
         return replace(endpoint, key=kept[0], key_from=kept[1])
     if is_in_environment:
-        return replace(endpoint, elsewhere=home or NO_ADDRESS)
+        owner = NO_ADDRESS if home is None else _owner(home, endpoint)
+        return replace(endpoint, elsewhere=f"the environment's belongs to {owner}")
+    if (neighbour := _neighbour(endpoint, typed, store)) is not None:
+        owner = _owner(neighbour, endpoint)
+        return replace(endpoint, elsewhere=f"the one for this host belongs to {owner}")
     return endpoint
+
+
+def _neighbour(endpoint: Endpoint, typed: Iterable[str], store: KeyStore | None) -> str | None:
+    """Return a place at the origin of an address that has a key; ``None`` for none."""
+    places = [*typed, *(() if store is None else store.places())]
+    for place in places:
+        if origin_or_none(place) == endpoint.origin:
+            return place
+    # Earlier versions kept keys by origin, in a keyring without a list of them.
+    is_kept = store is not None and store.load(endpoint.origin) is not None
+    return endpoint.origin if is_kept else None
+
+
+def _owner(place: str, endpoint: Endpoint) -> str:
+    """Return the place of a key for a message: no key is in it."""
+    return redacted(shown_place(place), endpoint.known_keys)
 
 
 def _environments_key() -> tuple[Secret, str, tuple[str, ...]]:

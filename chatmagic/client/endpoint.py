@@ -13,7 +13,7 @@ from typing import Any, Final
 from chatmagic._json import finite_number
 from chatmagic.errors import AuthenticationError, InputError
 from chatmagic.protocol.api_key import Auth, Secret, is_secret_name, redacted
-from chatmagic.protocol.url import EMULATOR, origin, shown_url
+from chatmagic.protocol.url import EMULATOR, key_place, origin, shown_place, shown_url
 from chatmagic.safe_text import one_line
 
 KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
@@ -54,7 +54,7 @@ class Endpoint:
         key: the key; ``None`` if there is none for this address.
         url_from: source of the address, in words.
         key_from: source of the key, in words.
-        elsewhere: owner of the environment's key, in words, if it is another address.
+        elsewhere: the known key of another place that one might expect here, in words.
         guarded: the known keys of all addresses: no request may hold one.
         warnings: warnings about the address or the key's file, a line each.
         server: the server whose name was given in place of the address; ``None`` for a URL.
@@ -80,6 +80,11 @@ class Endpoint:
         return origin(self.base_url)
 
     @property
+    def key_place(self) -> str:
+        """Place that a key for the address belongs to: its origin and its path."""
+        return key_place(self.base_url)
+
+    @property
     def is_emulator(self) -> bool:
         """Whether it is the emulator of this process."""
         return self.key_from == EMULATOR
@@ -102,8 +107,8 @@ class Endpoint:
         """
         if self.key is not None or self.auth == "none":
             return
-        has = "" if self.elsewhere is None else f": the environment's belongs to {self.elsewhere}"
-        message = f"There is no API key for {self.origin}{has}. Nothing was sent."
+        has = "" if self.elsewhere is None else f": {self.elsewhere}"
+        message = f"There is no API key for {self.shown_place()}{has}. Nothing was sent."
         keyless = self.how_to_set_auth("none")
         hint = f"{self.how_to_give_a_key()}; for a server without keys: {keyless}"
         raise AuthenticationError(message, hint=hint)
@@ -111,7 +116,7 @@ class Endpoint:
     def how_to_give_a_key(self) -> str:
         """Return the advice for an address without a key."""
         gives = "%chat_login asks for one"
-        if self.elsewhere != NO_ADDRESS:
+        if self.elsewhere is None or not self.elsewhere.endswith(NO_ADDRESS):
             return gives
         return f"CHATMAGIC_BASE_URL={self.posted_to()} beside the key sends it there, or {gives}"
 
@@ -124,6 +129,10 @@ class Endpoint:
         if self.has_auth_variable:
             return f"%env {AUTH_VARIABLE}={auth}"  # which counts before the setting
         return f'%config ChatMagics.auth = "{auth}"'
+
+    def shown_place(self) -> str:
+        """Return the place of a key for the address, for a message: no key is in it."""
+        return redacted(shown_place(self.key_place), self.known_keys)
 
     def posted_to(self) -> str:
         """Return the address that requests are posted to, for a message: no key is in it."""

@@ -1,6 +1,6 @@
 """Keys that are kept: in the system's keyring, in a private file, or in a file of the user's.
 
-The private file is JSON in the user's configuration folder, one key for each origin, readable and
+The private file is JSON in the user's configuration folder, one key for each place, readable and
 writable only by its owner; a file that others can read is refused. The user's own file is the one
 that ``CHATMAGIC_API_KEY_FILE`` names. No message repeats its content.
 """
@@ -12,6 +12,8 @@ import os
 import re
 import stat
 import tempfile
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -32,9 +34,17 @@ CAREFULLY: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Flags for opening a file: no link is followed, and a pipe in its place is not waited for."""
 
 
+_in_keyring: Final[dict[tuple[Path, str], Secret | None]] = {}
+"""Keys that were read from the keyring in this process, by the private file and the place."""
+
+
 @dataclass(frozen=True)
 class KeyStore:
-    """The keys that are kept, each for one origin.
+    """The keys that are kept, each for one place (:func:`chatmagic.protocol.url.key_place`).
+
+    The private file has a line for a key in the keyring, too, without the key: a keyring cannot be
+    searched. A key that was kept by origin, as by earlier versions, belongs to the place without a
+    path, which is written in the same way.
 
     Args:
         folder: folder of the private file.
@@ -44,84 +54,135 @@ class KeyStore:
     folder: Path
     keyring: Any = None
 
-    def load(self, origin: str) -> tuple[Secret, Storage] | None:
-        """Return the kept key of an origin, and its place; ``None`` without one.
+    def load(self, place: str) -> tuple[Secret, Storage] | None:
+        """Return the kept key of a place, and where it is kept; ``None`` without one.
 
         Args:
-            origin: scheme, host and port of the service's address.
+            place: place of the service.
 
         Raises:
             InputError: the private file is not private.
         """
-        if self.keyring is not None:
-            with swallowed():
-                if value := self.keyring.get_password(SERVICE, origin):
-                    return Secret(value), "keyring"
-        key = Secret.or_none(self._read().get(origin))
+        if self.keyring is not None and (key := self._from_keyring(place)) is not None:
+            return key, "keyring"
+        key = Secret.or_none(self._read().get(place))
         return None if key is None else (key, "private file")
 
-    def save(self, origin: str, key: Secret, place: Storage) -> Storage:
-        """Keep a key for an origin; if the keyring fails, in the private file.
+    def save(self, place: str, key: Secret, storage: Storage) -> Storage:
+        """Keep a key for a place; if the keyring fails, in the private file.
 
-        It is removed from the other place, so that no older key comes back from there.
+        It is removed from the other storage, so that no older key comes back from there.
 
         Args:
-            origin: scheme, host and port that the key belongs to.
+            place: place that the key belongs to.
             key: the key.
-            place: where to keep it.
+            storage: where to keep it.
 
         Returns:
-            The place of the key.
+            Where it is kept.
 
         Raises:
             InputError: the private file is not private, or cannot be written.
         """
-        if place == "keyring" and self.keyring is not None:
+        if storage == "keyring" and self.keyring is not None:
             with swallowed():
-                self.keyring.set_password(SERVICE, origin, key.reveal())
+                self.keyring.set_password(SERVICE, place, key.reveal())
+                _in_keyring[self._file, place] = key
                 with swallowed(InputError):
-                    self._drop(origin)
+                    self._write({**self._read(), place: None})
                 return "keyring"
-        self._write({**self._read(), origin: key.reveal()})
-        self._forget_in_keyring(origin)
+        self._write({**self._read(), place: key.reveal()})
+        self._forget_in_keyring(place)
         return "private file"
 
-    def forget(self, origin: str) -> list[Storage]:
-        """Remove the key of an origin from all places; return these places.
+    def forget(self, place: str) -> list[Storage]:
+        """Remove the key of a place from all storages; return these storages.
 
         Args:
-            origin: as for :meth:`load`.
+            place: as for :meth:`load`.
 
         Raises:
             InputError: as :meth:`save`.
         """
         gone: dict[Storage, bool] = {
-            "keyring": self._forget_in_keyring(origin),
-            "private file": self._drop(origin),
+            "keyring": self._forget_in_keyring(place),
+            "private file": self._drop(place),
         }
-        return [place for place, is_gone in gone.items() if is_gone]
+        return [storage for storage, is_gone in gone.items() if is_gone]
 
-    def _forget_in_keyring(self, origin: str) -> bool:
+    def places(self) -> tuple[str, ...]:
+        """Return the places that keys are kept for; none if the private file cannot be used."""
+        with swallowed(InputError):
+            return tuple(self._read())
+        return ()
+
+    def keys(self) -> tuple[Secret, ...]:
+        """Return the kept keys of all places, so that none of them is sent in a request.
+
+        A key in the keyring is read once in a process, and only if the keyring is unlocked: nobody
+        is asked for its password for this.
+        """
+        kept = dict[str, str | None]()
+        with swallowed(InputError):
+            kept = self._read()
+        keys = [
+            self._known_in_keyring(place) if key is None else Secret.or_none(key)
+            for place, key in kept.items()
+        ]
+        # An earlier version left no line in the file for a key in the keyring.
+        keys += [key for (file, _), key in _in_keyring.items() if file == self._file]
+        return tuple(dict.fromkeys(key for key in keys if key is not None))
+
+    @property
+    def has_key_in_keyring(self) -> bool:
+        """Whether the private file says that the keyring holds a key."""
+        with swallowed(InputError):
+            return None in self._read().values()
+        return False
+
+    def _from_keyring(self, place: str) -> Secret | None:
+        with swallowed():
+            if value := self.keyring.get_password(SERVICE, place):
+                key = Secret(value)
+                _in_keyring[self._file, place] = key
+                return key
+        return None
+
+    def _known_in_keyring(self, place: str) -> Secret | None:
+        """Return a key that was read before, or can be read without a question to the user."""
+        if (known := (self._file, place)) not in _in_keyring:
+            if self.keyring is None or is_locked(self.keyring):
+                return None
+            _in_keyring[known] = self._from_keyring(place)
+        return _in_keyring[known]
+
+    def _forget_in_keyring(self, place: str) -> bool:
+        _in_keyring.pop((self._file, place), None)
         if self.keyring is not None:
             with swallowed():
-                if self.keyring.get_password(SERVICE, origin):
-                    self.keyring.delete_password(SERVICE, origin)
+                if self.keyring.get_password(SERVICE, place):
+                    self.keyring.delete_password(SERVICE, place)
                     return True
         return False
 
-    def _drop(self, origin: str) -> bool:
+    def _drop(self, place: str) -> bool:
+        """Remove a place from the private file; return whether its key was there."""
         kept = self._read()
-        if kept.pop(origin, None) is None:
+        if place not in kept:
             return False
+        key = kept.pop(place)
         self._write(kept)
-        return True
+        return key is not None
 
     @property
     def _file(self) -> Path:
         return self.folder / FILE
 
-    def _read(self) -> dict[str, str]:
-        """Return the kept keys by origin; the open file is checked, and no link followed."""
+    def _read(self) -> dict[str, str | None]:
+        """Return the kept keys by place, ``None`` for a key in the keyring.
+
+        The open file is checked, and no link followed.
+        """
         try:
             handle = os.open(self._file, os.O_RDONLY | CAREFULLY)
         except (FileNotFoundError, NotADirectoryError):
@@ -139,7 +200,11 @@ class KeyStore:
         # json's exception quotes the text that it read, so it is not passed on.
         wrong = swallowed(ValueError, RecursionError, AttributeError)
         with os.fdopen(handle, "rb") as file, wrong:
-            return {at: key for at, key in json.load(file).items() if isinstance(key, str)}
+            return {
+                place: key
+                for place, key in json.load(file).items()
+                if key is None or isinstance(key, str)
+            }
         raise InputError(
             f"{self._file} is damaged, so no key is read from it.",
             hint="Remove it; after that %chat_login asks for a key again.",
@@ -151,7 +216,7 @@ class KeyStore:
             hint="Make it private (chmod 600), or remove it, and revoke the keys in it.",
         )
 
-    def _write(self, keys: dict[str, str]) -> None:
+    def _write(self, keys: Mapping[str, str | None]) -> None:
         """Replace the file in one step; it is private from its first byte on."""
         name = None
         try:
@@ -169,8 +234,20 @@ class KeyStore:
 
 def open_store() -> KeyStore:
     """Return the store of this user; its file is in the configuration folder of the system."""
-    folder = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True)
-    return KeyStore(folder, find_keyring())
+    return KeyStore(_folder(), find_keyring())
+
+
+def kept_keys() -> tuple[Secret, ...]:
+    """Return the keys that this user keeps for any place, so that none of them is sent.
+
+    The keyring is loaded only if it holds a key of ours.
+    """
+    store = KeyStore(_folder())
+    return open_store().keys() if store.has_key_in_keyring else store.keys()
+
+
+def _folder() -> Path:
+    return platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True)
 
 
 @cache
@@ -183,6 +260,25 @@ def find_keyring() -> Any:
         log_swallowed(error)
         return None
     return keyring if usable else None
+
+
+def is_locked(keyring: Any) -> bool:
+    """Return whether a keyring asks for its password before it can be read, as far as is known.
+
+    Only the Secret Service of Linux desktops says so without a question.
+
+    Args:
+        keyring: the keyring module.
+    """
+    with swallowed():
+        backend = keyring.get_keyring()
+        for each in getattr(backend, "backends", [backend]):
+            if type(each).__module__ == "keyring.backends.SecretService":
+                storage = import_module("secretstorage")
+                with closing(storage.dbus_init()) as bus:
+                    return bool(storage.get_any_collection(bus).is_locked())
+        return False
+    return True
 
 
 KEY_FILE_VARIABLE: Final = KEY_VARIABLES[1]

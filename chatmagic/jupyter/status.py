@@ -183,8 +183,7 @@ def service_words(endpoint: Endpoint, *, of_key: bool = True) -> str:
     if endpoint.auth == "none":
         return f"{at}, without a key."
     if endpoint.key is None:
-        elsewhere = endpoint.elsewhere
-        has = "" if elsewhere is None else f" (the environment's belongs to {elsewhere})"
+        has = "" if endpoint.elsewhere is None else f" ({endpoint.elsewhere})"
         return (
             f"{at}.\nNo key for this address yet{has}: {endpoint.how_to_give_a_key()}.\n"
             f"For a server without keys: {endpoint.how_to_set_auth('none')}"

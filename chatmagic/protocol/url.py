@@ -1,8 +1,8 @@
-"""Base URLs: the address of requests, the origin of a key, and warnings about a URL.
+"""Base URLs: the address of requests, the place of a key, and warnings about a URL.
 
-An address is built anew from its checked parts, so that no parser can reach a host other than the
-key's. A host that two parsers might read differently (letters beyond ASCII, escapes, odd
-characters) is refused.
+An address is built anew from its checked parts, so that no parser can reach a host or a path other
+than the key's. A host that two parsers might read differently (letters beyond ASCII, escapes, odd
+characters) is refused, and so is a path (dot segments, escaped slashes).
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ _DIGITS: Final = "0123456789"
 _NAME: Final = frozenset("abcdefghijklmnopqrstuvwxyz_-." + _DIGITS)
 _SHOWN: Final = 300
 _WHOLE: Final = "/chat/completions"
+_VERSION: Final = r"/v\d+(?:\.\d+)?(?:(?:alpha|beta)\d*)?(?:/openai)?"
+"""Pattern of the end of a path that is a version of the interface, and no name."""
+_DOTS: Final = r"\.{1,2}(?:;.*)?"
+"""Pattern of a segment that means another one: this or the parent (RFC 3986, 3.3 and 5.2.4)."""
 
 
 def request_url(base_url: str) -> str:
@@ -75,7 +79,16 @@ def shown_url(base_url: str) -> str:
     Raises:
         InputError: as :func:`request_url`.
     """
-    parts = urlsplit(request_url(base_url))
+    return shown_place(request_url(base_url))
+
+
+def shown_place(url: str) -> str:
+    """Return an address, or the place of a key, for a message, without a possible key.
+
+    Args:
+        url: the address, as :func:`request_url` or :func:`key_place` returns it.
+    """
+    parts = urlsplit(url)
     words = (parts.path + (f"?{parts.query}" if parts.query else "")).split("/")
     path = "/".join("…" if looks_like_a_key(unquote(word)) else word for word in words)
     return one_line(f"{parts.scheme}://{parts.netloc}{path}", _SHOWN)
@@ -104,6 +117,36 @@ def origin_or_none(url: str) -> str | None:
     """
     try:
         return origin(url)
+    except InputError:
+        return None
+
+
+def key_place(url: str) -> str:
+    """Return the place that a key for an address belongs to: its origin and path, in one spelling.
+
+    Services of several people may share a host, each below a path of its own. Not part of the place
+    are a slash at the end, ``/chat/completions``, a version, and ``openai`` after a version.
+
+    Args:
+        url: the address.
+
+    Raises:
+        InputError: as :func:`request_url`.
+    """
+    path = _split(url).path.rstrip("/").removesuffix(_WHOLE).rstrip("/")
+    if version := re.search(rf"{_VERSION}\Z", path):
+        path = path[: version.start()].rstrip("/")
+    return f"{origin(url)}{path}"
+
+
+def key_place_or_none(url: str) -> str | None:
+    """Return the place of a key for an address; ``None`` for a text that is no address.
+
+    Args:
+        url: a possible address.
+    """
+    try:
+        return key_place(url)
     except InputError:
         return None
 
@@ -181,6 +224,12 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
         bare = re.fullmatch(_BARE_HOST, word)
         meant = bare and f"Did you mean http{'' if bare['here'] else 's'}://{bare[0]}?"
         raise InputError(f"{name} is not a URL like https://chat.example.org.", hint=meant)
+    if not _is_one_path(parts.path):
+        raise InputError(
+            f"The path of {name[0].lower()}{name[1:]} can be read as another path: it holds . or "
+            ".. as a segment, or an escaped dot, slash, backslash or percent sign.",
+            hint="Write the path that is meant.",
+        )
     if parts.fragment or (parts.query and not _may_have_query(parts)):
         raise InputError(
             f"{name} holds a query or a fragment; leave them out.",
@@ -204,6 +253,17 @@ def _may_have_query(parts: SplitResult) -> bool:
     return not any(
         is_secret_name(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)
     )
+
+
+def _is_one_path(path: str) -> bool:
+    """Return whether all readers of a path, with or without its escapes, reach the same place."""
+    if re.search(r"(?i)%(?:2e|2f|5c|25)|%(?![0-9a-f]{2})", path):
+        return False
+    try:
+        path = unquote(path, errors="strict")
+    except UnicodeDecodeError:
+        return False
+    return not any(re.fullmatch(_DOTS, word) for word in path.split("/"))
 
 
 def _is_a_host(parts: SplitResult) -> bool:

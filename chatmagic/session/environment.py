@@ -150,7 +150,7 @@ class ConfiguredEnvironment(Environment):
         self.chosen_by = "%chat_connect"
         """Source of the choice, in words."""
         self.typed: dict[str, Secret] = {}
-        """The keys that were typed here, by origin."""
+        """The keys that were typed here, by the place that each belongs to."""
         self._emulator: Any = None
         self._emulator_at = "", Secret("none")
 

@@ -24,7 +24,7 @@ from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.key_store import KeyStore
 from chatmagic.errors import ChatError, ConnectError, InputError
 from chatmagic.protocol.api_key import Secret
-from chatmagic.protocol.url import EMULATOR, is_loopback, origin, usable_url
+from chatmagic.protocol.url import EMULATOR, is_loopback, key_place, origin, usable_url
 
 HOME = "https://home.example"
 AWAY = "https://away.example/v1"
@@ -34,19 +34,25 @@ ENVIRONMENT = {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY": KEY}
 TYPED = Secret("sk-typed-0002")
 AT_AWAY = {origin(AWAY): TYPED}
 KEPT = Secret("sk-kept-0003")
+HUB = "https://hub.example/services/llm/v1"
+HUB_ENVIRONMENT = {"CHATMAGIC_BASE_URL": HUB, "CHATMAGIC_API_KEY": KEY}
 
 
 class Kept(KeyStore):
-    """A store that holds one key for one origin, and no file."""
+    """A store that holds one key for one place, and no file."""
 
     def __init__(self, at: str) -> None:
         """Keep the key for an address."""
         super().__init__(Path("nowhere"))
-        object.__setattr__(self, "at", origin(at))
+        object.__setattr__(self, "at", key_place(at))
 
-    def load(self, origin: str) -> tuple[Secret, Any] | None:
-        """Give the key to its own origin alone."""
-        return (KEPT, "keyring") if origin == vars(self)["at"] else None
+    def load(self, place: str) -> tuple[Secret, Any] | None:
+        """Give the key to its own place alone."""
+        return (KEPT, "keyring") if place == vars(self)["at"] else None
+
+    def places(self) -> tuple[str, ...]:
+        """Give its place."""
+        return (vars(self)["at"],)
 
 
 def told(connection: Endpoint) -> tuple[str | None, str | None]:
@@ -135,8 +141,69 @@ def test_a_wrong_address_says_whose_it_is() -> None:
 def test_a_key_goes_only_where_it_was_given_for(
     environ: dict[str, str], given: dict[str, Any], key: tuple[str | None, str | None]
 ) -> None:
-    """Typed before the environment's before a kept one, and each to its own origin alone."""
+    """Typed before the environment's before a kept one, and each to its own place alone."""
     assert told(resolve(environ, **given)) == key
+
+
+@pytest.mark.parametrize(
+    ("path", "is_own"),
+    [
+        ("services/llm", True),
+        ("services/llm/", True),
+        ("services/llm/v2", True),
+        ("services/llm/v1/chat/completions", True),
+        ("user/mallory/proxy/8000/v1", False),
+        ("services/llm2/v1", False),
+        ("services/ll/v1", False),
+        ("services/v1", False),
+        ("services//llm/v1", False),
+        ("services/LLM/v1", False),
+        ("services/ll%6d/v1", False),
+        ("services/llm/of/mallory/v1", False),
+        ("v1", False),
+        ("", False),
+    ],
+)
+def test_a_key_goes_to_no_other_path_of_its_host(path: str, *, is_own: bool) -> None:
+    """Whichever way it was given; the message names the place that it belongs to."""
+    url, place = f"https://hub.example/{path}", key_place(HUB)
+    ways: list[tuple[dict[str, str], dict[str, Any], str]] = [
+        (HUB_ENVIRONMENT, {"chosen": url}, "the environment's"),
+        ({"CHATMAGIC_API_KEY": KEY}, {"chosen": url, "file_config": HUB}, "the environment's"),
+        ({}, {"chosen": url, "typed": {place: TYPED}}, "the one for this host"),
+        ({}, {"chosen": url, "store": Kept(HUB)}, "the one for this host"),
+    ]
+    for environ, settings, whose in ways:
+        endpoint = resolve(environ, **settings)
+        assert (endpoint.key is not None) == is_own
+        if not is_own:
+            with pytest.raises(ChatError) as caught:
+                endpoint.refuse_no_key()
+            belongs = f"{whose} belongs to https://hub.example:443/services/llm. Nothing was sent."
+            assert caught.value.message.endswith(belongs)
+    assert (resolve_for_client(HUB_ENVIRONMENT, base_url=url).key is not None) == is_own
+
+
+def test_a_key_that_was_kept_by_origin_stays_with_the_host_itself() -> None:
+    """An earlier version kept it so; it is not known which path it was given for."""
+
+    class ByOrigin(Kept):
+        def places(self) -> tuple[str, ...]:
+            """Give none, as a keyring does."""
+            return ()
+
+    for address in ("https://hub.example", "https://hub.example/v1"):
+        assert told(resolve({}, chosen=address, store=ByOrigin(origin(HUB))))[1] == "keyring"
+    endpoint = resolve({}, chosen=HUB, store=ByOrigin(origin(HUB)))
+    assert endpoint.key is None
+    assert endpoint.elsewhere == "the one for this host belongs to https://hub.example:443"
+
+
+def test_a_place_is_shown_without_what_may_be_a_key() -> None:
+    """Some gateways have the id of an account in the path."""
+    environ = {**ENVIRONMENT, "CHATMAGIC_BASE_URL": f"{HOME}/4f9c1e774f9c1e774f9c1e77/{KEY}"}
+    endpoint = resolve(environ, chosen=AWAY)
+    assert endpoint.elsewhere == "the environment's belongs to https://home.example:443/…/…"
 
 
 hosts = st.sampled_from(["home.example", "HOME.example", "home.example.", "away.example", "home"])
@@ -153,15 +220,15 @@ addresses = st.builds(
 def test_no_mix_of_addresses_leads_the_key_astray(
     own: str, chosen: str | None, cell: str | None, file: str | None
 ) -> None:
-    """The environment's key is there exactly when its own origin is asked."""
+    """The environment's key is there exactly when its own place is asked."""
     environ = {"CHATMAGIC_BASE_URL": own, "CHATMAGIC_API_KEY": KEY}
     found = resolve(environ, chosen=chosen, cell_config=cell, file_config=file)
-    assert (found.key is not None) == (origin(found.base_url) == origin(own))
+    assert (found.key is not None) == (key_place(found.base_url) == key_place(own))
     if file is not None:
         found = resolve(
             {"CHATMAGIC_API_KEY": KEY}, chosen=chosen, cell_config=cell, file_config=file
         )
-        assert (found.key is not None) == (origin(found.base_url) == origin(file))
+        assert (found.key is not None) == (key_place(found.base_url) == key_place(file))
 
 
 @pytest.mark.parametrize("content", [KEY, f"\n {KEY}\r\n", f"\ufeff{KEY}"])

@@ -1,4 +1,4 @@
-"""Where a key is kept: for its owner alone, for its origin alone, and never in two places."""
+"""Where a key is kept: for its owner alone, for its place alone, and never twice."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
+import platformdirs
 import pytest
 from logged import Emulator
 from shells import Shell
@@ -42,6 +43,10 @@ class Keyring:
         """Hold nothing."""
         self.held: dict[tuple[str, str], str] = {}
         self.broken = broken
+
+    def get_keyring(self) -> object:
+        """Give the backend."""
+        return self
 
     def get_password(self, service: str, name: str) -> str | None:
         """Give a password, or ``None``."""
@@ -86,17 +91,105 @@ def test_a_file_is_private_and_holds_a_key_for_each_origin(tmp_path: Path) -> No
     assert kept.load(THERE) == (NEW, "private file")
 
 
-def test_a_keyring_keeps_a_key_by_its_origin(tmp_path: Path) -> None:
-    """The service is chatmagic and the user is the origin; no file is made."""
+def test_a_keyring_keeps_a_key_by_its_place(tmp_path: Path) -> None:
+    """The service is chatmagic and the user is the place; the file has the place without a key."""
     keyring = Keyring()
     kept = store(tmp_path, keyring)
     assert kept.save(HERE, OLD, "keyring") == "keyring"
     assert keyring.held == {(SERVICE, HERE): OLD.reveal()}
     assert kept.load(HERE) == (OLD, "keyring")
     assert kept.load(THERE) is None
+    assert json.loads((kept.folder / FILE).read_text("utf-8")) == {HERE: None}
+    assert kept.places() == (HERE,)
     assert kept.forget(HERE) == ["keyring"]
     assert kept.forget(HERE) == []
-    assert list(tmp_path.iterdir()) == []
+    assert kept.places() == ()
+
+
+def in_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what this process has read from a keyring."""
+    monkeypatch.setattr(key_store, "_in_keyring", {})
+
+
+def test_all_kept_keys_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the file at each call, those of the keyring once in a process."""
+    keyring = Keyring()
+    kept = store(tmp_path, keyring)
+    assert kept.keys() == ()
+    kept.save(HERE, OLD, "private file")
+    kept.save(THERE, NEW, "keyring")
+    in_another_process(monkeypatch)
+    assert set(kept.keys()) == {OLD, NEW}
+    keyring.broken = True
+    assert set(kept.keys()) == {OLD, NEW}
+    in_another_process(monkeypatch)
+    assert set(kept.keys()) == {OLD}
+    (kept.folder / FILE).write_text(json.dumps({HERE: "two words"}), encoding="utf-8")
+    assert kept.keys() == ()
+    (kept.folder / FILE).write_bytes(b"{")
+    assert kept.keys() == kept.places() == ()
+    assert not kept.has_key_in_keyring
+
+
+def test_a_key_of_an_earlier_version_is_known_from_its_first_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A keyring has no list; what was forgotten is known no more."""
+    keyring = Keyring()
+    keyring.held[SERVICE, HERE] = OLD.reveal()
+    kept = store(tmp_path, keyring)
+    in_another_process(monkeypatch)
+    assert kept.keys() == ()
+    assert kept.load(HERE) == (OLD, "keyring")
+    assert kept.keys() == (OLD,)
+    assert store(tmp_path / "another").keys() == ()
+    kept.forget(HERE)
+    assert kept.keys() == ()
+
+
+def test_a_locked_keyring_is_not_opened_for_the_keys_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is asked for its password at a question that needs no key of it."""
+    keyring = Keyring()
+    kept = store(tmp_path, keyring)
+    kept.save(HERE, OLD, "keyring")
+    in_another_process(monkeypatch)
+    is_locked = Mock(return_value=True)
+    monkeypatch.setattr(key_store, "is_locked", is_locked)
+    assert kept.keys() == ()
+    is_locked.return_value = False
+    assert kept.keys() == (OLD,)
+
+
+def test_only_the_secret_service_says_that_it_is_locked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alone, or as one of several keyrings; if it cannot be asked, it is taken for locked."""
+    backend = type("Keyring", (), {"__module__": "keyring.backends.SecretService"})()
+    for each in (backend, SimpleNamespace(backends=[SimpleNamespace(), backend])):
+        module = SimpleNamespace(get_keyring=lambda each=each: each)
+        for state in (True, False):
+            collection = Mock(is_locked=Mock(return_value=state))
+            storage = Mock(get_any_collection=Mock(return_value=collection))
+            monkeypatch.setitem(sys.modules, "secretstorage", storage)
+            assert key_store.is_locked(module) is state
+            storage.dbus_init.return_value.close.assert_called_once_with()
+        monkeypatch.setitem(sys.modules, "secretstorage", None)
+        assert key_store.is_locked(module)
+    assert not key_store.is_locked(SimpleNamespace(get_keyring=SimpleNamespace))
+
+
+def test_a_keyring_is_loaded_only_for_a_key_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package takes longer to load than a question may wait."""
+    monkeypatch.setattr(platformdirs, "user_config_path", lambda *_, **__: tmp_path)
+    find_keyring = Mock(return_value=Keyring())
+    monkeypatch.setattr(key_store, "find_keyring", find_keyring)
+    KeyStore(tmp_path).save(HERE, OLD, "private file")
+    assert key_store.kept_keys() == (OLD,)
+    find_keyring.assert_not_called()
+    KeyStore(tmp_path, find_keyring.return_value).save(HERE, NEW, "keyring")
+    assert key_store.kept_keys() == (NEW,)
 
 
 def test_an_older_key_never_comes_back(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import pytest
 from chatmagic.errors import InputError
 from chatmagic.protocol.url import (
     is_loopback,
+    key_place,
+    key_place_or_none,
     models_url,
     origin,
     origin_or_none,
@@ -273,3 +275,72 @@ def test_what_is_no_address_has_no_origin() -> None:
 def test_models_are_listed_beside_the_requests(url: str, listed: str) -> None:
     """At the same origin, by the same query."""
     assert models_url(url) == listed
+
+
+LLM = "https://hub.example:443/services/llm"
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("https://hub.example/services/llm", LLM),
+        ("https://HUB.example:443/services/llm/", LLM),
+        ("https://hub.example/services/llm/v1", LLM),
+        ("https://hub.example/services/llm/v1/", LLM),
+        ("https://hub.example/services/llm/v1beta/openai", LLM),
+        ("https://hub.example/services/llm/v1.1//", LLM),
+        ("https://hub.example/services/llm/chat/completions", LLM),
+        ("https://hub.example/services/llm/v1/chat/completions/", LLM),
+        ("https://hub.example/services/llm/chat/completions?api-version=2", LLM),
+        ("https://hub.example", "https://hub.example:443"),
+        ("https://hub.example/v1", "https://hub.example:443"),
+        ("https://hub.example/v1/chat/completions", "https://hub.example:443"),
+        ("https://hub.example/openai", "https://hub.example:443/openai"),
+        ("https://hub.example/user/v2alice", "https://hub.example:443/user/v2alice"),
+        ("https://hub.example/user/v2_1", "https://hub.example:443/user/v2_1"),
+        ("https://hub.example/Services/llm", "https://hub.example:443/Services/llm"),
+        ("https://hub.example//services/llm", "https://hub.example:443//services/llm"),
+        ("https://hub.example/services/llm2/v1", "https://hub.example:443/services/llm2"),
+    ],
+)
+def test_a_key_belongs_to_an_origin_and_a_path(url: str, place: str) -> None:
+    """In one spelling, which the address of its requests has, too."""
+    assert key_place(url) == key_place_or_none(url) == place
+    assert key_place(place) == place
+    assert key_place(request_url(url)) == place
+    assert key_place_or_none("no address") is None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "services/llm/../../user/mallory",
+        "services/llm/..",
+        "./services/llm",
+        "services/llm/%2e%2e/%2E./user/mallory",
+        "services/llm/.%2e/user",
+        "services%2fllm",
+        "services/llm%2F..%2Fuser",
+        "services/llm/..%5cuser",
+        "services/llm/..;/..;a=b/user/mallory",
+        "services/llm/%252e%252e/user",
+        "services/llm/%25252e%25252e/user",
+        "services/%255cuser",
+        "services/llm/%c0%ae%c0%ae/user",
+        "services/%zz",
+        "services/%",
+        "services/llm/%2e%2e/chat/completions?a=b",
+    ],
+)
+def test_a_path_that_can_be_read_as_another_is_refused(path: str) -> None:
+    """A server, or something on the way, might take the key to somebody else's place."""
+    error = refusal(f"https://hub.example/{path}")
+    assert error.message.startswith("The path of the base address can be read as another path")
+    assert "mallory" not in str(error)
+
+
+def test_a_name_may_have_dots() -> None:
+    """Three of them, or some within a name, mean no other place."""
+    assert request_url("https://a.example/.../a..b/.well-known/v1.0").endswith(
+        "/v1.0/chat/completions"
+    )

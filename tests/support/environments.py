@@ -69,7 +69,7 @@ def resolved_in_kernel(
         cell_config: ``ChatMagics.base_url`` as a cell set it.
         file_config: ``ChatMagics.base_url`` as a configuration file has it.
         auth_config: ``ChatMagics.auth``.
-        typed: keys from a hidden prompt, by origin.
+        typed: keys from a hidden prompt, by place.
         store: the keys that were kept.
     """
     settings = SimpleNamespace(
@@ -77,7 +77,7 @@ def resolved_in_kernel(
     )
     kernel = Kernel(cast("Any", None), cast("Any", settings))
     kernel.chosen, kernel.typed = chosen, typed or {}
-    kept = store or SimpleNamespace(load=lambda _origin: None)
+    kept = store or SimpleNamespace(load=lambda _place: None, places=tuple)
     with variables(environ), mock.patch.object(key_store, "open_store", return_value=kept):
         return kernel.endpoint()
 

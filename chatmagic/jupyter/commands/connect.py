@@ -28,8 +28,8 @@ from chatmagic.protocol.api_key import Secret, redacted
 MOST_LISTED: Final = 500
 """Largest number of listed models."""
 _SHOWN: Final = 200
-_PLACES: Final[Mapping[str, key_store.Storage]] = {"k": "keyring", "f": "private file"}
-"""Places to keep a key, by the answer to the question."""
+_STORAGES: Final[Mapping[str, key_store.Storage]] = {"k": "keyring", "f": "private file"}
+"""Storages of a key, by the answer to the question."""
 _FRONT_ENDS: Final[Mapping[Audience, tuple[str, str]]] = {
     "page": ("a page of JupyterLab, Notebook 7 or the like", "a reply is a display of its cell"),
     "text": ("a console or a terminal", "a reply is printed as it arrives"),
@@ -115,16 +115,16 @@ def _login(kernel: Kernel, given: Arguments) -> None:
         raise InputError(
             "The emulator needs no key. Connect to a service first: %chat_connect URL."
         )
-    origin = endpoint.origin
+    place, shown = endpoint.key_place, endpoint.shown_place()
     store = key_store.open_store()
     if given.options:
-        typed = ["this kernel"] if kernel.typed.pop(origin, None) else []
-        gone = ", ".join([*typed, *store.forget(origin)])
+        typed = ["this kernel"] if kernel.typed.pop(place, None) else []
+        gone = ", ".join([*typed, *store.forget(place)])
         kernel.session.disconnect()
-        print(f"Forgotten for {origin}: {gone or 'there was no key'}.")
+        print(f"Forgotten for {shown}: {gone or 'there was no key'}.")
         return
-    key = _hidden(f"API key for {origin} (hidden): ")
-    kernel.typed[origin] = key
+    key = _hidden(f"API key for {shown} (hidden): ")
+    kernel.typed[place] = key
     kernel.session.disconnect()
     keyring = "k: the system's keyring, " if store.keyring is not None else ""
     answer = ""
@@ -132,9 +132,9 @@ def _login(kernel: Kernel, given: Arguments) -> None:
         answer = input(
             f"Keep it for next time? {keyring}f: a private file of yours, Enter: this kernel only. "
         )
-    place = _PLACES.get(answer.strip().lower()[:1])
-    kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"
-    print(f"Key for {origin}: {kept}.")
+    storage = _STORAGES.get(answer.strip().lower()[:1])
+    kept = "this kernel only" if storage is None else f"the {store.save(place, key, storage)}"
+    print(f"Key for {shown}: {kept}.")
 
 
 def _hidden(question: str) -> Secret:
