@@ -6,9 +6,9 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,6 +18,7 @@ from asking import PATIENCE, Seen, prompts, stop
 from environments import GivenEnvironment
 from logged import Emulator, Settings
 from loopback import DONE, Server, document, event, playing, stream
+from row_service import RowService
 from served import left
 from shells import FIXED, KEY
 from short_service import ShortService
@@ -27,6 +28,7 @@ from chatmagic.archive import output
 from chatmagic.cassette.cassette import CassetteConfig, Mode
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import A_MODEL
@@ -47,7 +49,17 @@ from chatmagic.errors import (
 )
 from chatmagic.protocol.api_key import Secret
 from chatmagic.session.budget import Budget
-from chatmagic.session.events import Ask, Changed, Event, Fragment, Thought, View
+from chatmagic.session.events import (
+    Ask,
+    Began,
+    Changed,
+    Ended,
+    Event,
+    Fragment,
+    Outcome,
+    Thought,
+    View,
+)
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
 
@@ -338,6 +350,140 @@ def test_the_conversation_in_the_services_form(session: Session, emulator: Emula
     assert carried == emulator.requests[-1].body["messages"][:-1]
     assert "Be brief." in carried[0]["content"]
     assert session.messages("other") == []
+
+
+@dataclass
+class Watched(View):
+    """A view that notes in one list with others what a user sees, and when.
+
+    Args:
+        session: the session that is asked.
+        seen: the list.
+    """
+
+    session: Session
+    seen: list[str]
+
+    def __post_init__(self) -> None:
+        """Have seen nothing of a request yet."""
+        self.has_sent = threading.Event()
+
+    def note(self, what: str) -> None:
+        """Note an event, and whether the lock is free and how many turns are kept by then."""
+        turns, is_free = len(self.session.conversation), self.session.lock.is_free()
+        self.seen.append(f"{what}, {turns} kept{', free' if is_free else ''}")
+
+    def began(self, notes: Sequence[str]) -> None:
+        """Note that the notes are shown."""
+        self.note(f"notes {', '.join(notes)}")
+
+    def sent(self) -> None:
+        """Note that the request goes to the network."""
+        self.note("sent")
+        self.has_sent.set()
+
+    def fragment(self, text: str) -> None:
+        """Note the text."""
+        self.seen.append(f"fragment {text}")
+
+    def ended(self, outcome: Outcome) -> None:
+        """Note the end."""
+        self.note(f"ended {outcome.reply.text}")
+
+    def failed(self) -> None:
+        """Note that there is no reply."""
+        self.note("failed")
+
+
+def followed(event: Event) -> str:
+    """Return the name of an event that an ask has once."""
+    return f"{type(event).__name__} told"
+
+
+@pytest.mark.parametrize("mode", [None, "record"])
+def test_the_order_in_which_a_user_sees_an_ask(mode: Mode | None, tmp_path: Path) -> None:
+    """Notes, then that it is sent, then the request; at the end all is kept, and nothing locked."""
+    service, seen, path = RowService(9), list[str](), tmp_path / "tape.jsonl"
+    setup = None if mode is None else CassetteConfig(path, mode)
+    environment = GivenEnvironment(cassette=lambda: setup, notify=seen.append)
+    vars(environment)["budget"] = lambda: "1 turn"
+    session = Session(Client(transport=service), environment=environment)
+    vars(session)["ledger"] = Ledger(lambda: environment)
+    view = Watched(session, seen)
+
+    def before(_: str) -> None:
+        # The thread that waits calls the view, and may be a moment late.
+        assert view.has_sent.wait(PATIENCE)
+        view.note("request")
+
+    def follow(event: Event) -> None:
+        if isinstance(event, Began | Ended):
+            view.note(followed(event))
+
+    service.before = before
+    session.follow(follow)
+    halt = Halt()
+    ended = view.ended
+
+    def end(outcome: Outcome) -> None:
+        ended(outcome)
+        seen.append(f"{len(session.ledger)} in the ledger, took {session.took}")
+        if mode is not None:
+            seen.append(f"{len(path.read_text().splitlines()) > 1} in the file")
+
+    vars(view)["ended"] = end
+    session.run(Ask("a", stream=False, hide=True), view, halt)
+    recording = "" if mode is None else "recording into tape.jsonl"
+    assert seen == [
+        f"notes {recording}, 0 kept",
+        "Began told, 0 kept",
+        "sent, 0 kept",
+        "request, 0 kept",
+        "fragment A",
+        "1 of the budget of 1 turn are used; others may share the quota.",
+        "ended A, 1 kept, free",
+        "1 in the ledger, took None",
+        *(["True in the file"] if mode else []),
+        "Ended told, 1 kept, free",
+    ]
+    seen.clear()
+    view.has_sent.clear()
+    with pytest.raises(BudgetError):
+        session.run(Ask("b", stream=False), view, halt)
+    # A cell in the background ends when it is sent, so one without room must not be.
+    notes = [recording] if mode else []
+    assert seen == [
+        f"notes {', '.join([*notes, 'sent without 1 hidden turn'])}, 1 kept",
+        "Began told, 1 kept",
+        "failed, 1 kept, free",
+        "Ended told, 1 kept, free",
+    ]
+    assert service.prompts == ["a"]
+    assert session.ledger.under_way == ()
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_request_of_any_kind_is_sent_once_whatever_is_answered(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question, one that may be sent shorter, a row, a question of its own: one request each."""
+    monkeypatch.chdir(tmp_path)
+    service = RowService(refuses=lambda _: status)
+    session = Session(Client(transport=service))
+    asks: list[Callable[[], object]] = [
+        lambda: session.ask("a"),
+        lambda: session.ask("b", fit=True),
+        lambda: session.ask("c", history=False),
+        lambda: session.map("{{ it }}", ["d"], yes=True),
+    ]
+    for ask in asks:
+        with suppress(ServiceError):
+            ask()
+    assert service.prompts == ["a", "b", "c", "d"]
+    rows = [(row.entry, row.error) for row in session.ledger]
+    error = None if status == 200 else "ServiceError"
+    assert rows == [("python", error)] * 3 + [("map", error)]
+    assert session.ledger.under_way == ()
 
 
 @pytest.mark.parametrize(
