@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
@@ -239,6 +239,21 @@ class Client:
             ChatError: as the tree in :mod:`chatmagic.errors` has it.
             NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
         """
+        with self.list_models(halt) as stream:
+            for _ in stream:
+                pass
+            return stream.models
+
+    def list_models(self, halt: Halt | None = None) -> ModelStream:
+        """Ask for the server's list of models; nothing is sent before the stream is entered.
+
+        Args:
+            halt: stops it from another thread.
+
+        Raises:
+            NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
+            InputError: the client's own transport sends questions alone.
+        """
         if (why := config.replaying()) is not None:
             raise NotRecordedError(
                 f"{why}, and no cassette holds a list of models. Nothing was sent."
@@ -249,21 +264,7 @@ class Client:
             )
         halt = halt or Halt()
         send = partial(self._transport.get_models, halt)
-        asking = Asking(self.endpoint, self.credit_tracker, halt, send, "")
-        with advice_in(self.endpoint.words_here):
-            try:
-                with asking:
-                    names = _names(asking.text(LARGEST))
-                    return ModelList(names, asking.header_facts["credits"], asking.exchange.origin)
-            except ChatError as error:
-                if error.status not in _NO_LIST:
-                    raise
-                raise NotUnderstoodError(
-                    f"{self.endpoint.origin} lists no models (HTTP {error.status}).",
-                    hint=_NAME_IT,
-                    status=error.status,
-                    credits=error.credits,
-                ) from None
+        return ModelStream(self.endpoint, self.credit_tracker, halt, send, "")
 
     def close(self) -> None:
         """Close the kept connection."""
@@ -341,6 +342,48 @@ class ModelList:
     names: tuple[str, ...]
     credits: Credits | None = None
     origin: Origin = "live"
+
+
+class ModelStream(Asking):
+    """One request for a list of models: enter it to send, then iterate; it has no fragments."""
+
+    models = ModelList(())
+    """The list; empty before the loop."""
+
+    def __enter__(self) -> Self:
+        """Send the request; return when the answer has begun.
+
+        Raises:
+            ChatError: as for a reply; a server without a list is not understood.
+        """
+        try:
+            return super().__enter__()
+        except ChatError as error:
+            if error.status not in _NO_LIST:
+                raise
+            raise NotUnderstoodError(
+                f"{self._endpoint.origin} lists no models (HTTP {error.status}).",
+                hint=self._endpoint.words_here(_NAME_IT),
+                status=error.status,
+                credits=error.credits,
+            ) from None
+
+    def __iter__(self) -> Iterator[str]:
+        """Read the whole list, and return no fragments.
+
+        Raises:
+            ChatError: the answer is cut off, or is no list.
+        """
+        with advice_in(self._endpoint.words_here):
+            names = _names(self.text(LARGEST))
+        self.models = ModelList(names, self.header_facts["credits"], self.exchange.origin)
+        return iter(())
+
+    @property
+    def reply(self) -> Reply[ModelList]:
+        """The answer as a reply without text; its value is the list."""
+        listed = self.models
+        return Reply("", credits=listed.credits, origin=listed.origin, parsed=listed)
 
 
 def _names(text: str) -> tuple[str, ...]:

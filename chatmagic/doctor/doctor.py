@@ -34,7 +34,7 @@ from chatmagic.protocol.url import EMULATOR, is_loopback, origin, origin_or_none
 from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import counted, one_line
 from chatmagic.session.environment import ConfiguredEnvironment
-from chatmagic.session.ledger import Reservation
+from chatmagic.session.exchange import Receiver, Sending, exchange
 from chatmagic.session.session import Session
 
 Mark = Literal["ok", "!!", "!", "?"]
@@ -88,7 +88,7 @@ class Examination:
         is_shell: whether a question keeps its conversation in a file.
         address: the address, without a key; ``None`` while none is known.
         marks: number of lines with each mark.
-        question: the question in the ledger; ``None`` if none was asked.
+        has_asked: whether a question was sent.
     """
 
     environment: ConfiguredEnvironment
@@ -99,7 +99,7 @@ class Examination:
     is_shell: bool = False
     address: Endpoint | None = None
     marks: Counter[Mark] = field(default_factory=Counter)
-    question: Reservation | None = None
+    has_asked: bool = False
 
     @property
     def is_emulator(self) -> bool:
@@ -125,8 +125,9 @@ class Examination:
         remarks = self.marks["!"]
         words = f"{counted(faults, 'thing') if faults else 'Nothing'} wrong"
         words += f", {counted(remarks, 'thing')} to mind" if remarks else ""
-        is_sent = self.question is not None and self.question.row is not None
-        self.show(f"{words}. {'One question was sent.' if is_sent else 'No request was sent.'}")
+        self.show(
+            f"{words}. {'One question was sent.' if self.has_asked else 'No request was sent.'}"
+        )
         return not faults
 
     def tell(self, line: Line) -> None:
@@ -333,39 +334,69 @@ def answer(examination: Examination) -> Iterator[Line]:
     yield from examination.session.lock.alone("the doctor's question", ask, halt)
 
 
+@dataclass(slots=True)
+class _Watch(Receiver):
+    """Receiver of the answer to the doctor's question, with the times at which it arrives.
+
+    Args:
+        tell: shows a line.
+        began: time at which the request is sent, of ``monotonic``.
+        count: number of fragments.
+        first: seconds to the first fragment.
+        last: seconds to the last one.
+    """
+
+    tell: Callable[[Line], None]
+    began: float = 0.0
+    count: int = 0
+    first: float = 0.0
+    last: float = 0.0
+
+    def sent(self) -> None:
+        """Begin to measure."""
+        self.began = monotonic()
+
+    def begun(self) -> None:
+        """Show the time of the headers."""
+        self.tell(Line("ok", "headers", f"after {monotonic() - self.began:.2f} s"))
+
+    def fragment(self, text: str) -> None:
+        """Note the time of a fragment, and show that of the first.
+
+        Args:
+            text: the fragment, which is not needed.
+        """
+        del text
+        self.count += 1
+        self.last = monotonic() - self.began
+        if self.count == 1:
+            self.first = self.last
+            self.tell(Line("ok", "first word", f"after {self.first:.2f} s"))
+
+
 def _ask(examination: Examination, halt: Halt) -> list[Line]:
     """Ask the question, and return the last lines; the others are shown as they are known.
 
     The question is beside the conversation. Budgets and ledger count it.
     """
     session = examination.session
-    environment = examination.session.environment
+    environment = session.environment
     client = session.clients.client("service", environment.service)
     request = Request(
         (Message("user", QUESTION),), max_tokens=MOST_TOKENS, extra=client.setup.extra_body or {}
     )
-    stream = client.send(request, halt)
-    question = Reservation(client.endpoint, "doctor", environment.cell()[0], request.digest())
-    examination.question = question
-    count = 0
-    first = 0.0
-    last = 0.0
-    with session.ledger.sending(question, lambda: stream.reply):
-        began = monotonic()
-        with stream:
-            examination.tell(Line("ok", "headers", f"after {monotonic() - began:.2f} s"))
-            for count, _ in enumerate(stream, 1):
-                last = monotonic() - began
-                if count == 1:
-                    first = last
-                    examination.tell(Line("ok", "first word", f"after {first:.2f} s"))
-    took = question.took
-    credits = stream.reply.credits
+    watch = _Watch(examination.tell)
+    cell = environment.cell()[0]
+    sending = Sending(client, request, request.digest(), "doctor", cell, halt=halt, receiver=watch)
+    answer = exchange(sending, [session.ledger])
+    examination.has_asked = answer.is_sent
+    credits = answer.whole().credits
+    took = answer.took
     cost = "its cost is not known" if took is None else f"it took {counted(took, 'credit')}"
     if credits is not None and credits.remaining is not None:
         cost += f", {credits.remaining:,} are left"
     whole = Line("ok", "answer", f"a whole reply arrived; {cost}")
-    return [whole, streaming(count, first, last)]
+    return [whole, streaming(watch.count, watch.first, watch.last)]
 
 
 def streaming(fragments: int, first: float, last: float) -> Line:

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from chatmagic.cassette.cassette import (
     CASSETTE,
@@ -31,11 +31,8 @@ from chatmagic.client.endpoint import (
 from chatmagic.client.stream import CreditTracker
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.errors import ChatError, InputError
-from chatmagic.models import Reply
 from chatmagic.protocol import url
 from chatmagic.protocol.api_key import Secret
-from chatmagic.protocol.credits import are_told
-from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import one_line
 
 
@@ -397,10 +394,6 @@ def setup_for(
     return ServiceSetup(endpoint, cassette.timeout, cassette.extra_body)
 
 
-OPTIONAL: Final = {"response_format": "response_format", "stream_options": "stream_usage"}
-"""Request fields outside the service's interface, each with the setting that asks for it."""
-
-
 class ClientPool:
     """The clients that a session asks with, and the connections that they keep.
 
@@ -411,52 +404,9 @@ class ClientPool:
     def __init__(self, given: Client | None = None) -> None:
         """Start without other clients."""
         self.given = given
-        self._refused: set[tuple[str, str]] = set()
-        """Addresses, each with a field for which it refused a request."""
-        self._without_figures: set[str] = set()
-        """Addresses of which a stream reported neither credits nor tokens."""
         self.latest = given
         """The client of the latest ask; ``None`` before the first."""
         self._made: dict[AnswerSource, Client] = {}
-
-    def takes(self, name: str, setup: ServiceSetup) -> bool:
-        """Return whether requests of a setup have a field outside the service's interface.
-
-        Token counts are also asked for where answers reported neither these nor credits.
-
-        Args:
-            name: the field, of :data:`OPTIONAL`.
-            setup: the address and its settings.
-        """
-        address, setting = setup.endpoint.base_url, OPTIONAL[name]
-        is_wanted = getattr(setup, setting) or getattr(setup.endpoint.server, setting, False)
-        is_tried = name == "stream_options" and address in self._without_figures
-        return (is_wanted or is_tried) and (address, name) not in self._refused
-
-    def note_refusal(self, setup: ServiceSetup, error: ChatError) -> None:
-        """Leave a field out of later requests to an address that refuses one for it.
-
-        Args:
-            setup: the address and its settings.
-            error: the error of a request, which names the field.
-        """
-        for name in OPTIONAL:
-            if name in error.message and self.takes(name, setup):
-                self._refused.add((setup.endpoint.base_url, name))
-                error.hint = f"Later requests to this address leave {name} out: ask again."
-
-    def note_reply(self, setup: ServiceSetup, request: Request, reply: Reply) -> None:
-        """Ask an address for token counts from now on, if a whole reply reported no figures.
-
-        Args:
-            setup: the address and its settings.
-            request: the request.
-            reply: its reply, whole or in part.
-        """
-        is_whole = request.stream and reply.state == "complete" and reply.origin == "live"
-        has_credits = are_told(reply.credits) or are_told(self.credit_state.credits)
-        if is_whole and not has_credits and reply.usage is None:
-            self._without_figures.add(setup.endpoint.base_url)
 
     @property
     def credit_state(self) -> CreditTracker:

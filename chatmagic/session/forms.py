@@ -10,15 +10,12 @@ from typing import Any, Final, get_args
 
 from chatmagic import _json_reply
 from chatmagic._log import log_swallowed
-from chatmagic.client.endpoint import ASKS_FOR_USAGE, ServiceSetup
 from chatmagic.conversation import template
 from chatmagic.conversation.question import Format, RequestFacts, Schema, Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import GOES_ON, InputError, ReplyFormatError
 from chatmagic.models import Reply
-from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import one_line
-from chatmagic.session.environment import ClientPool
 
 KEPT: Final = "Its text was paid for and is kept as a turn: %chat_history shows it."
 TOOK_SCHEMA: Final = (
@@ -68,32 +65,6 @@ def asked_for(
     if name is not None and schema is None:
         schema = schema_of(named(name), name)
     return template.words_on_form(question.format, schema, sent), name, schema
-
-
-def as_sent(
-    request: Request, question: RequestFacts, clients: ClientPool, setup: ServiceSetup | None
-) -> Request:
-    """Return a request with the fields that its server takes beside the interface's own.
-
-    They name the form of a reply in JSON, and ask for the token counts of a stream. OpenAI's API
-    has ``response_format`` since August 2024, and so have others.
-
-    Args:
-        request: the request, whose digest and key are those without the fields.
-        question: its question, with its schema.
-        clients: the session's clients.
-        setup: the address and its settings; ``None`` if nothing is sent.
-    """
-    form: dict[str, Any] = {"type": "json_object"}
-    if (schema := question.form) is not None:
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)[:64]
-        named = {"name": name, "schema": schema.document}
-        form = {"type": "json_schema", "json_schema": named}
-    fields = dict(ASKS_FOR_USAGE) if request.stream else {}
-    if question.format == "json":
-        fields["response_format"] = form
-    taken = {name: fields[name] for name in fields if setup and clients.takes(name, setup)}
-    return replace(request, extra={**taken, **request.extra})
 
 
 def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:

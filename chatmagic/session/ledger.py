@@ -1,15 +1,10 @@
 """Ledger of a process: its requests, the credits that each took, and its budgets.
 
-All sessions of a process share one, ``session.ledger``. Each request is sent within it::
-
-    reservation = Reservation(endpoint, "map", None, request.digest())
-    with ledger.sending(reservation, lambda: stream.reply):  # BudgetError: nothing was sent
-        …                                                    # send, read the reply to its end
-
-Any thread may call it. ``begin`` refuses a request if the used, the reserved and its estimated
-amounts exceed the budget. While no answer has shown a cost yet, the first request reserves the
-whole rest, so a second one is refused until the first has ended. A replay from a cassette does not
-enter the ledger. A request to the emulator does, and does not count.
+All sessions of a process share one, ``session.ledger``. It is a link that each request goes through
+(:mod:`chatmagic.session.exchange`), in any thread. It refuses a request if the used, the reserved
+and its estimated amounts exceed the budget. While no answer has shown a cost yet, the first request
+reserves the whole rest, so a second one is refused until the first has ended. A replay from a
+cassette does not enter the ledger. A request to the emulator does, and does not count.
 """
 
 from __future__ import annotations
@@ -19,7 +14,6 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -31,7 +25,6 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive.table import dataframe
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.conversation.question import Entry as AskEntry
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
@@ -45,8 +38,8 @@ from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import counted
 from chatmagic.session.budget import Budget
 from chatmagic.session.environment import Environment, of_process
+from chatmagic.session.exchange import Answer, Entry, Sending
 
-Entry = Literal[AskEntry, "map", "models", "doctor"]
 Sure = Literal["alone", "several", "unknown"]
 
 EMULATOR: Final = "emulator"
@@ -444,65 +437,51 @@ class Ledger:
                 needed = min(needed or need, need)
         return needed
 
-    @contextmanager
-    def sending(
-        self, reservation: Reservation | None, reply: Callable[[], Reply | None] = lambda: None
-    ) -> Iterator[None]:
-        """Return a context for sending: the request is reserved before it, and entered after it.
+    def __call__(self, sending: Sending, proceed: Callable[[Sending], Answer]) -> Answer:
+        """Send a request within the budgets, and enter it.
 
         Args:
-            reservation: the request; ``None`` for one that a cassette answers.
-            reply: returns the reply so far.
+            sending: the request.
+            proceed: the next step.
 
         Raises:
             BudgetError: the request exceeds a budget; nothing was sent.
             InputError: a budget cannot be read.
         """
-        problem: BaseException | None = None
+        reservation = Reservation(
+            sending.client.endpoint, sending.entry, sending.cell, sending.digest
+        )
+        self.begin(reservation)
         try:
-            if reservation is not None:
-                self.begin(reservation)
-            yield
+            answer = proceed(sending)
         except BaseException as error:
-            problem = error
+            self.end(reservation, problem=error)
             raise
-        finally:
-            self.end(reservation, reply(), problem)
+        self.end(reservation, answer.reply, answer.problem)
+        is_sent = reservation.was_sent(answer.problem)
+        return replace(answer, took=reservation.took, is_sent=is_sent)
 
     def end(
         self,
-        reservation: Reservation | None,
+        reservation: Reservation,
         reply: Reply | None = None,
         problem: BaseException | None = None,
     ) -> None:
         """Enter a request that has ended, and settle its cost.
 
         Args:
-            reservation: the request; ``None``, or one that has ended, does nothing.
-            reply: the reply so far.
+            reservation: the request.
+            reply: the reply so far; ``None`` for none.
             problem: error that ended it early; a request that was not sent is not entered.
         """
+        reply = reply or Reply("")
         with self._lock:
-            if reservation is None or reservation not in self._held:
-                return
-            reply = reply or Reply("")
             if reservation.was_sent(problem):
                 self._enter(reservation, reply, problem)
                 self._turns += reservation.counts and reply.origin != EMULATOR
             self._held.discard(reservation)
             if reservation.counts:
                 self._note_budgets()
-
-    def settled(self, reservation: Reservation | None, reply: Reply) -> Reply:
-        """Return a reply with the credits that it took.
-
-        Args:
-            reservation: its request; ``None`` if none was sent.
-            reply: the reply; a partial one is entered with its error later.
-        """
-        if reply.state == "complete":
-            self.end(reservation, reply)
-        return replace(reply, took=None if reservation is None else reservation.took)
 
     def note_tokens(self, request: Request, reply: Reply) -> None:
         """Note the tokens that a service counted for a request, if its answer has them.

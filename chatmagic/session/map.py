@@ -48,7 +48,9 @@ from chatmagic.safe_text import counted, one_line
 from chatmagic.session import forms
 from chatmagic.session.environment import ClientPool, Environment, setup_for
 from chatmagic.session.events import Ask
-from chatmagic.session.ledger import Ledger, Meter, Reservation, service_of
+from chatmagic.session.exchange import Link, Sending, exchange
+from chatmagic.session.habits import Habits
+from chatmagic.session.ledger import Ledger, Meter, service_of
 from chatmagic.session.worker import Worker
 
 MOST_WORKERS: Final = 32
@@ -69,6 +71,7 @@ class RowAsker:
     Args:
         environment: the source of the endpoint.
         ledger: the ledger of the requests.
+        habits: what each address takes.
         clients: the session's clients.
         ask: the options of each question, with the template as prompt.
         columns: whether the fields of the schema get columns of their own.
@@ -84,6 +87,7 @@ class RowAsker:
         self,
         environment: Environment,
         ledger: Ledger,
+        habits: Habits,
         clients: ClientPool,
         ask: Ask,
         *,
@@ -106,7 +110,7 @@ class RowAsker:
         self._ask = replace(ask, form=schema)
         self._cell = environment.cell()[0]
         self._front = [] if value is None else [value]
-        self._clients = clients
+        self._links: list[Link] = [ledger, habits]
         self._extra = (clients.given or self._client).setup.extra_body or {}
         self._variables = () if ask.allow_secrets else secret_variables(os.environ)
         fields = json.dumps({**self._extra}, ensure_ascii=False, default=str)
@@ -190,20 +194,12 @@ class RowAsker:
             ChatError: the request exceeds a budget, or ended early.
             ChatInterrupted: it was stopped.
         """
-        sent = forms.as_sent(request, self._ask, self._clients, client.setup)
-        stream = client.send(sent, halt)
-        reservation = Reservation(client.endpoint, "map", self._cell, request.digest())
-        try:
-            with self.ledger.sending(reservation, lambda: stream.reply), stream:
-                for _ in stream:
-                    pass
-            self._clients.note_reply(client.setup, request, stream.reply)
-        except ChatError as error:
-            self._clients.note_refusal(client.setup, error)
-            raise
-        finally:
-            self.ledger.note_tokens(request, stream.reply)
-        return self.checked(stream.reply)
+        sending = Sending(
+            client, request, request.digest(), "map", self._cell, halt=halt, question=self._ask
+        )
+        answer = exchange(sending, self._links)
+        self.ledger.note_tokens(request, answer.reply)
+        return self.checked(answer.whole())
 
     @property
     def address(self) -> str | None:

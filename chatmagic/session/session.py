@@ -20,7 +20,6 @@ from chatmagic import _json
 from chatmagic._json import digest, shared_fields
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.archive import table
-from chatmagic.cassette import transports
 from chatmagic.cassette.cassette import (
     CASSETTE,
     ActiveCassette,
@@ -30,13 +29,12 @@ from chatmagic.cassette.cassette import (
 )
 from chatmagic.cassette.file import Interaction
 from chatmagic.cassette.match import Query
-from chatmagic.cassette.transports import RecordingTransport
 from chatmagic.client import config
 from chatmagic.client.advice_wording import advice_in
 from chatmagic.client.client import Client, ModelList
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
-from chatmagic.client.stream import CreditTracker, ReplyStream
+from chatmagic.client.stream import CreditTracker
 from chatmagic.conversation import continuation, magic_line, template
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
@@ -83,7 +81,10 @@ from chatmagic.session.events import (
     Thought,
     View,
 )
+from chatmagic.session.exchange import Answer, Link, Receiver, Sending, exchange
+from chatmagic.session.habits import Habits
 from chatmagic.session.ledger import Ledger, Reservation
+from chatmagic.session.recorder import Recorder
 from chatmagic.session.secret_check import SecretCheck
 from chatmagic.session.worker import NAP, AskLock, Worker, whole
 
@@ -163,6 +164,12 @@ class Session:
         """Lock for state that all asks share. Only workers hold it, because an interrupt of another
         thread could leave it locked."""
         self.secret_check = SecretCheck()
+        self.habits = Habits()
+
+    @property
+    def links(self) -> list[Link]:
+        """The links that a question goes through on its way to the service."""
+        return [Recorder(self.cassette, self.state_lock), self.ledger, self.habits]
 
     def threads_of(self, ask: Ask) -> list[str]:
         """Return the name of a question's thread, then the names of threads that share its turns.
@@ -385,9 +392,10 @@ class Session:
             allow_secrets=allow_secrets,
             **_given(schema),
         )
-        given = self.environment, self.ledger, self.clients, ask
         with advice_in(self.environment.words_here):
-            asker = many.RowAsker(*given, columns=columns)
+            asker = many.RowAsker(
+                self.environment, self.ledger, self.habits, self.clients, ask, columns=columns
+            )
             return many.run(
                 asker, rows, workers=workers, file=file, wait=wait, yes=yes, keep=keep, block=block
             )
@@ -543,11 +551,11 @@ class Session:
 
     def _models(self, halt: Halt) -> tuple[ModelList, int | None]:
         client = self.clients.client("service", self.environment.service)
-        asked = Reservation(client.endpoint, "models", self.environment.cell()[0], digest("models"))
-        with self.ledger.sending(asked):
-            listed = client.models(halt)
-            self.ledger.end(asked, Reply("", credits=listed.credits, origin=listed.origin))
-        return listed, asked.took
+        cell = self.environment.cell()[0]
+        sending = Sending(client, None, digest("models"), "models", cell, halt=halt)
+        answer = exchange(sending, [self.ledger])
+        listed: ModelList = answer.whole().parsed
+        return listed, answer.took
 
     def disconnect(self) -> None:
         """Forget the connection and its credits; the next ask makes its own."""
@@ -565,6 +573,44 @@ def _given(schema: object) -> dict[str, Any]:
         return {}
     name = forms.name_of(schema)
     return {"schema": name, "form": forms.schema_of(schema, name)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Audience(Receiver):
+    """Receiver that passes an answer to a view, in the thread that waits, and to the followers.
+
+    Args:
+        ask: the question for the followers.
+        session: its session, with the followers.
+        view: the view that shows it.
+        worker: the worker in which it is received.
+    """
+
+    ask: Ask
+    session: Session
+    view: View
+    worker: Worker[None]
+
+    def sent(self) -> None:
+        """Tell the view that the request goes to the network now."""
+        self.worker.tell(self.view.sent)
+
+    def thought(self, text: str) -> None:
+        """Tell the followers a fragment of the reasoning.
+
+        Args:
+            text: the fragment.
+        """
+        self.session.tell(Thought(self.ask, text))
+
+    def fragment(self, text: str) -> None:
+        """Tell the view and the followers a fragment of the reply.
+
+        Args:
+            text: the fragment.
+        """
+        self.worker.tell(partial(self.view.fragment, text))
+        self.session.tell(Fragment(self.ask, text))
 
 
 NOTHING: Final = Window()
@@ -606,10 +652,8 @@ class AskRun:
         """Digest of the request without Markdown cells; ``None`` if it carries none."""
         self.lookup: Lookup | None = None
         """The source of the answer while a cassette is active."""
-        self.stream: ReplyStream
-        self.setup: ServiceSetup
-        self.reservation: Reservation | None = None
-        """Its request in the ledger; ``None`` if the cassette answers it."""
+        self.answer = Answer(Reply(""))
+        """The answer as far as it has come."""
         self.problem: BaseException | None = None
         """The error that ended the reply early."""
         self.outcome: Outcome | None = None
@@ -658,7 +702,7 @@ class AskRun:
         elif raised is not None:
             self.problem = raised
         if isinstance(self.problem, TooLongError) and not self.window.turns:
-            less = self.setup.endpoint.words_here(LESS_HINT)
+            less = cast("Endpoint", self.session.endpoint).words_here(LESS_HINT)
             self.problem.hint = (self.problem.hint or "").replace(less, SHORTER_HINT)
         if self.problem is not None:
             raise self.problem from None
@@ -667,9 +711,8 @@ class AskRun:
     def _show_end(self, view: View) -> None:
         if self.outcome is None:
             view.failed()
-            stream = getattr(self, "stream", None)
-            if stream is not None and stream.reply.reasoning:
-                view.thought(stream.reply.reasoning)
+            if self.answer.reply.reasoning:
+                view.thought(self.answer.reply.reasoning)
         else:
             view.ended(self.outcome)
 
@@ -690,8 +733,7 @@ class AskRun:
                 worker.tell_first(partial(view.began, notes))
                 turns, thread = session.conversation.turns, self.window.thread
                 session.tell(Began(self.asked, tuple(notes), turns, self.halt, thread))
-                self._send()
-                self._receive(worker, view)
+                self._receive(_Audience(self.asked, session, view, worker))
         except ChatInterrupted:
             self.problem = interrupted(None)
         except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
@@ -722,7 +764,7 @@ class AskRun:
             session.ledger.needed(Reservation(endpoint, ask.entry, ask.owner, self.digest))
             endpoint.refuse_no_key()
         sent_by = self.service if given is None else given.setup
-        request = forms.as_sent(self.request, ask, session.clients, sent_by)
+        request = session.habits.as_sent(self.request, ask, sent_by)
         texts = [request.encode().decode(), *(message.content for message in request.messages)]
         refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
         sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in window.places]
@@ -860,8 +902,8 @@ class AskRun:
 
     # --- Sending and receiving ---------------------------------------------------------------
 
-    def _send(self) -> None:
-        """Hand the request to a client; a cassette stands between the client and its transport."""
+    def _exchange(self, receiver: Receiver) -> Answer:
+        """Return the answer to the request; a cassette may give it."""
         session, source = self.session, self._source
         if self.halt.reason is not None:
             raise ChatInterrupted("Interrupted before it was sent.")
@@ -870,81 +912,52 @@ class AskRun:
                 source,
                 lambda: self.service or setup_for(source, session.environment, self.cassette),
             )
-        through, cassette, lookup = None, session.cassette.current, self.lookup
-        if lookup is not None and cassette is not None:
+        sending = Sending(
+            client=client,
+            request=self.request,
+            digest=self.digest,
+            entry=self.ask.entry,
+            cell=self.ask.owner,
+            halt=self.halt,
+            receiver=receiver,
+            question=self.ask,
+            lookup=self.lookup,
+        )
+        return exchange(sending, session.links)
 
-            def record(answer: RecordingTransport) -> None:
-                reply = session.ledger.settled(self.reservation, stream.reply)
-                new = transports.recorded(lookup.query.asked, answer, reply, client.endpoint.key)
-                if new is not None:
-                    with session.state_lock:
-                        cassette.record(new, lookup.query)
-
-            through = transports.through(lookup, record)
-        self.reservation = None
-        if source != "cassette":
-            place = client.endpoint, self.ask.entry, self.ask.owner
-            self.reservation = Reservation(*place, self.digest)
-        self.setup = client.setup
-        self.request = forms.as_sent(self.request, self.ask, session.clients, self.setup)
-        self.stream = stream = client.send(self.request, self.halt, through)
-
-    def _receive(self, worker: Worker[None], view: View) -> None:
-        """Read the reply, whole or in part, and keep it."""
-        self._read(worker, view)
-        is_too_long = isinstance(self.problem, TooLongError) and not self.stream.reply.text
+    def _receive(self, receiver: Receiver) -> None:
+        """Exchange the request for its reply, whole or in part, and keep it."""
+        self.answer = self._exchange(receiver)
+        is_too_long = isinstance(self.answer.problem, TooLongError) and not self.answer.reply.text
         if is_too_long and self.ask.fit and self.window.turns:
-            self._send_shorter(worker, view)
-        if self.problem is not None and not self.stream.reply.text:
+            self.answer = self._sent_shorter(self.answer, receiver)
+        self.problem = self.answer.problem
+        if isinstance(self.problem, ChatInterrupted):
+            self.problem = interrupted(self.problem.reply)
+        if self.problem is not None and not self.answer.reply.text:
             raise self.problem
         with self.session.state_lock:
-            self._keep(self.stream.reply)
-
-    def _read(self, worker: Worker[None], view: View) -> None:
-        """Send the request within the budgets, pass its reply on, and note its error."""
-        stream, tell = self.stream, self.session.tell
-        self.problem = None
-        stream.on_thoughts(lambda text: tell(Thought(self.asked, text)))
-        try:
-            with self.session.ledger.sending(self.reservation, lambda: stream.reply):
-                worker.tell(view.sent)
-                with stream as fragments:
-                    for fragment in fragments:
-                        worker.tell(partial(view.fragment, fragment))
-                        tell(Fragment(self.asked, fragment))
-                        if self.halt.reason == "stop":
-                            # For a transport that ignores the halt, or that has the whole reply.
-                            raise ChatInterrupted("Stopped.", reply=stream.reply)  # noqa: TRY301
-            self.session.clients.note_reply(self.setup, self.request, stream.reply)
-        except ChatInterrupted as error:
-            self.problem = interrupted(error.reply)
-        except Exception as error:  # noqa: BLE001 - the part that came is kept whatever ended it
-            if isinstance(error, ChatError):
-                self.session.clients.note_refusal(self.setup, error)
-            self.problem = error
+            self._keep(self.answer)
 
     # --- A request that is too long ----------------------------------------------------------
 
-    def _send_shorter(self, worker: Worker[None], view: View) -> None:
-        """Send a shorter request. If it cannot be sent, the first error stays."""
-        first, was_sent = self.problem, self.reservation is not None
+    def _sent_shorter(self, first: Answer, receiver: Receiver) -> Answer:
+        """Return the answer to a shorter request; the first one if that cannot be sent."""
         self._shorten()
         try:
             with self.session.state_lock:
                 self._make_request()
                 self._look_up()
-            self._send()
-            self._read(worker, view)
+            second = self._exchange(receiver)
         except ChatError as error:
-            self.problem = error
-        problem = self.problem
-        if not was_sent or not isinstance(problem, ChatError):
-            return
-        if self.reservation is not None and not self.reservation.was_sent(problem):
-            self.problem = first
-        else:
-            again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
-            problem.hint = " ".join(filter(None, [again, problem.hint]))
+            return first if first.is_sent else replace(first, problem=error)
+        if not first.is_sent or not isinstance(second.problem, ChatError):
+            return second
+        if not second.is_sent:
+            return first
+        again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
+        second.problem.hint = " ".join(filter(None, [again, second.problem.hint]))
+        return second
 
     def _shorten(self) -> None:
         """Leave out the oldest turns, at least one, so that half of the request's text is left."""
@@ -958,10 +971,10 @@ class AskRun:
 
     # --- Keeping the reply ------------------------------------------------------------------
 
-    def _keep(self, reply: Reply) -> None:
+    def _keep(self, answer: Answer) -> None:
         """Write the turn's record and put it into the conversation, as the last step."""
-        ask, session, request = self.ask, self.session, self.reservation
-        session.took = None if request is None else request.took
+        ask, session, reply = self.ask, self.session, answer.reply
+        session.took = answer.took
         if self.lookup is not None and (recorded := self.lookup.interaction) is not None:
             session.took = recorded.took
             reply = replace(

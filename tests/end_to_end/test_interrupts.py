@@ -81,7 +81,10 @@ WORKING: Final = (
         "conversation/turn",
         "conversation/window",
         "protocol/wire",
+        "session/exchange",
+        "session/habits",
         "session/ledger",
+        "session/recorder",
     ),
     contextlib.__file__,
 )

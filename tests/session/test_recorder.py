@@ -1,0 +1,79 @@
+"""The recorder: what answers from a cassette, and what of an answer is recorded."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from environments import GivenEnvironment
+from row_service import RowService
+
+from chatmagic.cassette.cassette import CassetteConfig, Mode
+from chatmagic.cassette.file import CassetteFile, Interaction
+from chatmagic.client.client import Client
+from chatmagic.errors import ChatError, ServiceError
+from chatmagic.session.session import Session
+
+
+def session_with(path: Path, mode: Mode, service: RowService) -> Session:
+    """Return a session with a cassette."""
+
+    def setup(config: CassetteConfig) -> CassetteConfig:
+        return config
+
+    environment = GivenEnvironment(cassette=partial(setup, CassetteConfig(path, mode)))
+    return Session(Client(transport=service), environment=environment)
+
+
+def recorded(path: Path) -> tuple[Interaction, ...]:
+    """Return the exchanges in a cassette."""
+    return CassetteFile(path).read_interactions()
+
+
+def test_an_answer_is_recorded_with_what_it_took(tmp_path: Path) -> None:
+    """By then the ledger has it; a replay shows it and enters nothing."""
+    path, service = tmp_path / "c.jsonl", RowService(9)
+    session = session_with(path, "record", service)
+    for word in "ab":
+        session.ask(word, stream=False, history=False)
+    assert [row.took for row in session.ledger] == [None, 1]
+    assert [exchange.took for exchange in recorded(path)] == [None, 1]
+    replaying = session_with(path, "replay", service)
+    replies = [replaying.ask(word, stream=False, history=False) for word in "ab"]
+    assert [(reply.text, reply.took, reply.origin) for reply in replies] == [
+        ("A", None, "replay"),
+        ("B", 1, "replay"),
+    ]
+    assert (service.prompts, len(session.ledger)) == (["a", "b"], 2)
+
+
+def test_an_error_is_recorded_without_a_cost(tmp_path: Path) -> None:
+    """The same error comes in a replay."""
+    path, service = tmp_path / "c.jsonl", RowService(9)
+    session = session_with(path, "record", service)
+    session.ask("a", stream=False, history=False)
+    service.refuses = lambda _: 500
+    for session_of in (session, session_with(path, "replay", service)):
+        with pytest.raises(ServiceError, match="no"):
+            session_of.ask("b", stream=False, history=False)
+    assert [(exchange.status, exchange.took) for exchange in recorded(path)][1:] == [(500, None)]
+    assert service.prompts == ["a", "b"]
+
+
+def test_a_reply_that_cannot_be_recorded_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error says so; the turn is there, and the exchange waits for another file."""
+    session = session_with(tmp_path / "c.jsonl", "record", RowService())
+
+    def full(*_: object) -> None:
+        raise ChatError("No space left.")
+
+    monkeypatch.setattr(CassetteFile, "save", full)
+    with pytest.raises(ChatError, match="kept in memory") as caught:
+        session.ask("a", stream=False)
+    assert [turn.reply.text for turn in session.conversation] == ["A"]
+    assert caught.value.reply == session.conversation.turns[0].reply
+    assert len(session.ledger) == 1
+    assert [exchange.text for exchange in session.cassette.unsaved] == ["A"]
