@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from numbers import Number
 from types import MappingProxyType
 from typing import Any, Final, get_args
 
@@ -48,8 +49,10 @@ _TAKEN: Final = (
 """Texts that may follow a command's name, in lower case: options, numbers, files, and the like."""
 COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
 """A comment that is meant for a tool, at the beginning of a prompt."""
-_VARIABLE: Final = r"\$\w+|\{\w+\}"
-"""The name of a variable that gives an option's value."""
+_VARIABLE: Final = r"\$([^\W\d]\w*)|\{([^\W\d]\w*)\}"
+"""The name of a variable that gives a word."""
+_IN_A_WORD: Final = r"[{}]|\$[^\W\d]"
+"""What asks for a variable, or for more than a variable, within another word."""
 _MAGIC_LINE: Final = r"%{1,2}chat(?:_\w+)?(?!\S)"
 _DIVIDES: Final = r"(?m)^[ \t]*%chat_thread[ \t]+(?!.*--delete\b)\S"
 _ASKS: Final = (
@@ -83,7 +86,8 @@ class Option:
             ``FILE``, a ``NAME`` of the namespace, a listed ``MODEL`` and a ``THREAD``. A name in
             lower case is the value itself.
         help: its effect, in a few words.
-        kind: the kind of its value; ``None`` for a switch, or if its command reads the value.
+        kind: the kind of its value, which :func:`parse_line` reads; ``None`` for a switch, or if
+            its command reads the text of the value.
         configurable: whether a ``ChatMagics`` trait gives its default. A switch then has an
             opposite, which overrides the trait for one cell.
         in_shell: whether ``chatmagic ask`` has it, which has no cells and no names.
@@ -243,7 +247,10 @@ def typed_options(parameters: Parameters) -> list[str]:
     for option in OPTIONS:
         value = getattr(parameters, option.dest, option.default)
         if value != option.default:
-            words.append(f"{option.flags[0]} {value}" if option.kind else option.flags[0])
+            typed = str(value)
+            if re.search(_IN_A_WORD, typed):
+                typed = f'"{typed}"'  # what a file names is no variable of the user's
+            words.append(f"{option.flags[0]} {typed}" if option.kind else option.flags[0])
     return words
 
 
@@ -330,8 +337,8 @@ def parse_line(
         settings: the configured values by trait name (``no_history``, …); a missing one has the
             built-in default.
         recorded: the fields of a recorded question, which take precedence over the settings.
-        names: the variables that an option's value may name, as ``$name`` or ``{name}``; ``None``
-            if unknown.
+        names: the variables that an option's value may name (:func:`with_variable`); ``None`` if
+            unknown.
         hint: the hint of the error for a value that is missing or wrong.
 
     Returns:
@@ -347,16 +354,58 @@ def parse_line(
     for flag, option, value, rest in _typed(prompt):
         prompt = rest
         if option is not None:
-            name = value.strip("${}") if value and re.fullmatch(_VARIABLE, value) else ""
-            if name and names is None:
+            is_variable = re.fullmatch(_VARIABLE, value or "") is not None
+            if is_variable and names is None:
                 continue  # the recorded field stays
-            if name and name not in (names or _NOTHING):
-                raise InputError(f"{flag} names the variable {name}, and there is none. {_UNSENT}")
-            word = str((names or _NOTHING)[name]) if name else value
-            fields[option.dest] = _value(option, flag, word, hint)
+            word = value
+            if value is not None and names is not None:
+                try:
+                    word = with_variable(value, names)
+                except ValueError as error:
+                    raise InputError(f"{flag} {error}. {_UNSENT}", hint=IN_A_VARIABLE) from None
+            shown = f"the value of {value}" if is_variable else None
+            fields[option.dest] = _value(option, flag, word, hint, shown)
         elif flag != "--":
             raise _unknown(flag, settings)
     return ParsedLine(**fields, prompt=prompt)
+
+
+IN_A_VARIABLE: Final = "Put the text into a variable, such as text = …, and write $text."
+
+
+def with_variable(word: str, names: Mapping[str, Any], plain: tuple[type, ...] = (Number,)) -> str:
+    """Return the text of the variable that a word names, or the word itself if it names none.
+
+    A variable is named by ``$name`` or ``{name}`` as the whole word. Nothing is evaluated: the text
+    of a line may come from a server's list of models or from the name of a file.
+
+    Args:
+        word: a word of a magic's line, or all of its words.
+        names: the variables, by name.
+        plain: the types of values, beside a text, whose text is short and has no effect.
+
+    Raises:
+        ValueError: there is no such variable, its value is of another type, or the word holds a
+            variable or an expression beside other text. The message ends a sentence that begins
+            with the option or the command.
+    """
+    variable = re.fullmatch(_VARIABLE, word)
+    if variable is None:
+        if re.search(_IN_A_WORD, word):
+            raise ValueError("takes a variable as $NAME or {NAME} alone, and no expression")
+        return word
+    name = variable[1] or variable[2]
+    if name not in names:
+        raise ValueError("names a variable, and there is none of this name")
+    value = names[name]
+    # The characters of a text, without a method of a user's own class of texts.
+    if isinstance(value, str):
+        text = str.__str__(value)
+    else:
+        text = str(value) if isinstance(value, plain) else ""
+    if not text.strip():
+        raise ValueError("names a variable that holds no text or number")
+    return text
 
 
 def variable_fields(line: str) -> frozenset[str]:
@@ -453,8 +502,17 @@ def _flag(word: str) -> tuple[str, Option | None, str | None]:
     return flag, BY_FLAG.get(flag), value if equals else None
 
 
-def _value(option: Option, flag: str, word: str | None, hint: str) -> object:
+def _value(
+    option: Option, flag: str, word: str | None, hint: str, source: str | None = None
+) -> object:
     """Return the value to which an option sets its field.
+
+    Args:
+        option: the option.
+        flag: its flag as typed.
+        word: the text of its value; ``None`` without one.
+        hint: the second line of the error.
+        source: the source of a text that is not typed, which the error shows instead of the text.
 
     Raises:
         InputError: the option takes another value, or none.
@@ -465,7 +523,9 @@ def _value(option: Option, flag: str, word: str | None, hint: str) -> object:
             shown = flag if flag == option.opposite else name
             raise InputError(f"{shown} takes no value. {_UNSENT}", hint=hint)
         return option.on is not (flag == option.opposite)
-    shown = "; none was given" if word is None else f", not {one_line(word, _SHOWN)!r}"
+    shown = "; none was given"
+    if word is not None:
+        shown = f", not {source or repr(one_line(word, _SHOWN))}"
     with contextlib.suppress(ValueError):
         if word is not None:
             return option.kind.convert(word)

@@ -28,6 +28,8 @@ from chatmagic.jupyter.kernel import Kernel
 
 _PRIORITY: Final = 1_000
 _CELL: Final = r"%%(?P<magic>chat\w*)(?P<line>[ \t].*)?$"
+_HAZARD: Final = r"[{}$\"'`%!?\u115f\u1160\u2800\u3164\uffa0]"
+"""Character of a name that a line could take for more than a name, or that looks like a blank."""
 _LINE: Final = r"\s*(?:[^\W\d]\w*[ \t]*=[ \t]*)?%(?P<magic>chat\w*)(?P<line>[ \t].*)$"
 
 
@@ -155,7 +157,7 @@ class Completions:
     def _values(self, offered: Iterable[str], fragment: str) -> list[SimpleCompletion]:
         """Return the offered values that begin with the fragment (:meth:`_all`)."""
         texts = (text for word in offered for text in self._all(word, fragment))
-        return _starting(fragment, texts)
+        return _starting(fragment, (text for text in texts if _is_harmless(text, fragment)))
 
     def _all(self, word: str, fragment: str) -> Iterable[str]:
         """Return the values of a word in capitals; any other word stands for itself."""
@@ -188,6 +190,21 @@ class Completions:
             for each in completions
             if "%" not in each.text
         ]
+
+
+def _is_harmless(name: str, fragment: str) -> bool:
+    """Return whether a name is nothing but a name when it stands in a line.
+
+    A server lists its models, and anybody may have named a file.
+
+    Args:
+        name: the name.
+        fragment: its beginning, as typed; only there it may hold blanks.
+    """
+    # No backslash ends the line, except where it divides the folders of a path.
+    hazards = name.replace(os.sep, "/").count("\\") or re.search(_HAZARD, name)
+    has_blank = " " in name.removeprefix(fragment)
+    return name.isprintable() and not (hazards or has_blank or name.startswith("-"))
 
 
 def _starting(fragment: str, texts: Iterable[str]) -> list[SimpleCompletion]:

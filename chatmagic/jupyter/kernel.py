@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import re
-from functools import cached_property
+from functools import cached_property, reduce
 
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -98,13 +99,19 @@ class Kernel(ConfiguredEnvironment):
             InputError: there is no such name.
         """
         try:
-            return eval(name, self.shell.user_global_ns, self.shell.user_ns)  # noqa: S307 - a name
+            return self._value_of(name)
         except Exception as error:  # noqa: BLE001 - an attribute may be the user's own code
             log_swallowed(error)
             raise InputError(
                 f"There is no {one_line(name)} in this notebook yet. Nothing was sent.",
                 hint="Run the cell that defines the schema.",
             ) from None
+
+    def _value_of(self, name: str) -> object:
+        """Return the value of a name; nothing is evaluated, because a loaded file may name it."""
+        first, *attributes = name.split(".")
+        names = {**vars(builtins), **self.shell.user_ns}
+        return reduce(getattr, attributes, names[first])
 
     def is_watched(self) -> bool:
         """Return whether a person sees the running cell's prints while it runs."""

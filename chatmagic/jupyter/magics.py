@@ -88,8 +88,8 @@ class ChatMagics(KernelSettings, Magics):
 
         magic.__name__ = magic.__qualname__ = command.name
         magic.__doc__ = command.help
-        # IPython would take {x} and $x in a prompt for the user's variables.
-        return no_var_expand(magic) if command.is_prompt else magic
+        # IPython would run the text in braces, which may be that of a server or of a file's name.
+        return no_var_expand(magic)
 
     def _run(self, command: Command, line: str, cell: str | None) -> object:
         """Run a command.
@@ -105,7 +105,7 @@ class ChatMagics(KernelSettings, Magics):
                 self.notes.raise_interrupt()
             if command.waits:
                 self.kernel.background.wait()
-            return command.run(self.kernel, command.parse(line, cell))
+            return command.run(self.kernel, command.parse(line, cell, self._shell.user_ns))
         except ChatInterrupted:
             raise
         except KeyboardInterrupt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import keyword
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -416,6 +417,70 @@ def test_a_value_may_stand_in_a_variable() -> None:
     }  # fmt: skip
     for known in (names, {}):
         with pytest.raises(
-            InputError, match=r"^-m names the variable u, and there is none\. Nothing"
+            InputError, match=r"^-m names a variable, and there is none of this name\. Nothing was"
         ):
             parse_line("-m $u x", names=known)
+
+
+class Acting(str):
+    """A text of a user's own class, whose methods are not called."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Act, which no option may cause."""
+        raise AssertionError
+
+
+VARIABLES = {"text": "a b", "own": Acting("a"), "half": Fraction(1, 2), "n": 2}
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        *(("$text", "a b"), ("{text}", "a b"), ("$own", "a"), ("{half}", "1/2")),
+        *(("{n}", "2"), ("", ""), ("$", "$"), ("$5", "$5"), ("n", "n"), ("5$", "5$")),
+    ],
+)
+def test_a_word_that_names_a_variable(word: str, text: str) -> None:
+    """Its text, as it is, whatever it looks like; every other word is itself."""
+    assert magic_line.with_variable(word, VARIABLES) == text
+    assert magic_line.with_variable("$a", {"a": "{b}", "b": "no"}) == "{b}"
+
+
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        *(
+            (word, "and no expression")
+            for word in ("{n+1}", "{f()}", "{n.real}", "$n.real", "x{n}")
+        ),
+        *((word, "and no expression") for word in ("$f()", "{{n}}", "${n}", "{}", "{n!r}", "{1}")),
+        *((word, "and no expression") for word in ("m{open('PWN','w')}", "{n:5}", "a$n", "}{")),
+        *((word, "none of this name") for word in ("$missing", "{len}", "$__name__")),
+        *((word, "no text or number") for word in ("$f", "{none}", "$empty", "{list}", "{path}")),
+    ],
+)
+def test_nothing_in_a_word_is_evaluated(word: str, why: str) -> None:
+    """A variable stands alone, and holds a text; its value is not asked for its text."""
+    names = {"n": 2, "f": Acting.__str__, "none": None, "empty": " ", "list": [1], "path": b"a"}
+    with pytest.raises(ValueError, match=why):
+        magic_line.with_variable(word, names)
+
+
+def test_the_value_of_a_variable_is_not_repeated() -> None:
+    """It might be a key that was put there by mistake."""
+    with pytest.raises(InputError) as caught:
+        parse_line("-t $key x", names={"key": "sk-1"})
+    assert caught.value.message == (
+        "-t/--temperature takes a finite number, not the value of $key. Nothing was sent."
+    )
+
+
+def test_a_loaded_option_names_no_variable() -> None:
+    """The options of a saved question are typed so that no variable of the reader goes along."""
+    for model in ("{secret}", "$secret", "m{open('PWN','w')}"):
+        (typed,) = magic_line.typed_options(Parameters(model=model))
+        with pytest.raises(InputError, match=r"^-m takes a variable as \$NAME"):
+            parse_line(f"{typed} x", names={"secret": "no"})
+        assert parse_line(f"{typed} x").model == model

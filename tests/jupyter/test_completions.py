@@ -128,15 +128,17 @@ def test_turns_and_words_of_commands(shell: Shell) -> None:
 
 
 def test_file_names(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With spaces and in folders, after a quote or an option; hidden ones where they are meant."""
+    """In folders, after a quote or an option; hidden ones where they are meant.
+
+    A name with spaces is completed once its spaces are typed.
+    """
     folder = tmp_path / "here"
     folder.joinpath("a folder").mkdir(parents=True)
     for name in ("a folder/talk.json", "a talk.json", "notes.md", ".hidden"):
         folder.joinpath(name).touch()
     monkeypatch.chdir(folder)
     assert tab(shell, "%chat_save ") == [
-        *("%chat_save a folder/", "%chat_save a talk.json", "%chat_save notes.md"),
-        *("%chat_save --force", "%chat_save --reasoning"),
+        *("%chat_save notes.md", "%chat_save --force", "%chat_save --reasoning"),
     ]
     assert tab(shell, "%chat_load a t") == ["%chat_load a talk.json"]
     assert tab(shell, '%chat_load "a f') == ['%chat_load "a folder/']
@@ -185,3 +187,36 @@ def test_models_that_were_used_are_offered(shell: Shell) -> None:
     """Beside those that were listed."""
     shell.page("%chat -m big echo:a", "a")
     assert tab(shell, "%%chat -m ") == ["%%chat -m big"]
+
+
+HOSTILE = [
+    *("m{open('PWN','w')}", "m{x", "x}", "$HOME", "a$b", 'm"', "m'", "`m`", "-m", "--force"),
+    *("a b", "a.json --force", "a\\", "%time", "a%b", "!ls", "a!b", "m?", "??", "a\u00a0b"),
+    *("m\u202etxt", "m\u200f", "m\u2066", "\x1b[2J", "a\tb", "\u3164", "\u200b", "\x7f", "\u2800"),
+]
+"""Names that a server gives its models, and a stranger a file."""
+
+
+def test_no_name_that_acts_is_offered(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a model, a file or a variable: only names that are nothing else in a line."""
+    folder = tmp_path / "here"
+    (folder / "sub").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    for name in HOSTILE:
+        (folder / f"{name}.json").touch()
+        (folder / "sub" / name).touch()
+    shell.kernel.settings.listed_models = ("good-1", *HOSTILE)
+    shell.shell.user_ns.update(dict.fromkeys(["good", *HOSTILE], 1))
+    for line in ("%chat_retry -m ", "r = %chat_retry -m ", "%%chat -m ", "%chat_connect --model "):
+        assert tab(shell, line) == [f"{line}good-1"]
+    assert tab(shell, "%chat_retry -m m") == tab(shell, "%%chat -m m{") == []
+    assert tab(shell, "%%chat --schema ") == ["%%chat --schema good"]
+    for line in ("%chat_load ", "%chat_save ", "%chat_cassette ", "%%chat_instructions --from "):
+        offered = [text.removeprefix(line) for text in tab(shell, line)]
+        assert [name for name in offered if not name.startswith("--")] == ["sub/"]
+        # Behind a folder a dash begins no option.
+        assert tab(shell, f"{line}sub/") == [f"{line}sub/--force", f"{line}sub/-m"]
+    assert tab(shell, "%chat_load m") == []
+    assert tab(shell, "%chat_load -") == ["%chat_load --force"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,6 +17,7 @@ from shells import FIXED, KEY, Shell, asked
 import chatmagic
 from chatmagic.jupyter import magics
 from chatmagic.jupyter.commands import COMMANDS
+from chatmagic.jupyter.commands.command import Command
 from chatmagic.session.current import current_session
 
 
@@ -168,3 +170,69 @@ def test_a_replaced_magic_is_given_back(bare: Shell) -> None:
     fresh.do("%unload_ext chatmagic")
     assert fresh.do("%%chat\nhello").result == "theirs"
     assert "chat" not in fresh.shell.magics_manager.magics["line"]
+
+
+ACTS = "{acts.append(1)}"
+"""Text that IPython runs in the line of a magic which does not refuse that."""
+
+
+@pytest.mark.usefixtures("emulator")
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_no_line_is_expanded(shell: Shell, command: Command) -> None:
+    """Of no command, as a line, in an assignment, as a cell, called by hand, or loaded again."""
+    shell.do(
+        "acts = []\nclass Name:\n    @property\n    def text(self): acts.append(2)\nname = Name()"
+    )
+    shell.machine("%chat echo:a")
+    for _ in range(2):
+        for flag in ("", "-m ", "-t ", "--model ", "--from ", "--pick ", "--fork ", "--thread "):
+            for text in (ACTS, f"m{ACTS}", f"{{name.text}}{ACTS}", "$name.text", f"'{ACTS}'"):
+                line = f"{command.name} {flag}{text}"
+                shell.run(f"%{line}")
+                shell.run(f"r = %{line}")
+                shell.run(f"if 1:\n    %{line}")
+                shell.run(f"%%{line}\necho:b")
+                name, words = line.split(" ", 1)
+                shell.run(f"get_ipython().run_line_magic({name!r}, {words!r})")
+                assert shell["acts"] == []
+        shell.do("%reload_ext chatmagic")
+    shell.run(f"%lsmagic {ACTS}")
+    assert shell["acts"] == [1]  # IPython runs it
+
+
+def test_a_terminal_expands_no_line(tmp_path: Path) -> None:
+    """IPython in a terminal, too, where the words are a server's."""
+    script = tmp_path / "try.ipy"
+    script.write_text(
+        "%load_ext chatmagic\n%chat_connect emulator\n%chat echo:a\nt = 0.5\n"
+        "%chat_retry -m m{open('PWN','w')}\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "IPython", "--no-banner", script],
+        capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path,
+        env={**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")},
+    )  # fmt: skip
+    assert (
+        "--model takes a variable as $NAME or {NAME} alone, and no expression."
+        in ran.stdout + ran.stderr
+    )
+    assert not (tmp_path / "PWN").exists()
+
+
+def test_variables_of_lines(shell: Shell, emulator: Emulator, tmp_path: Path) -> None:
+    """Each command takes a whole word from a variable, and refuses the rest in words."""
+    shell.do(f"url = {emulator.url!r}\nnumber = 1\nname = 'notes'\nsearched = 'b'")
+    shell.do(f"from pathlib import Path\nfile = Path({str(tmp_path)!r}) / 'a {{b}} $c.json'")
+    shell.do("%chat_connect $url\n%chat echo:a\n%chat echo:b")
+    assert shell.page("%chat_retry {number}", "r").texts == ["a"]
+    shell.do("%chat_save $file\n%chat_load {file}")
+    assert (tmp_path / "a {b} $c.json").exists()
+    assert "echo:b" in shell.do("%chat_history $searched").texts[0]
+    assert "0 of 2 turns hold" in shell.do("%chat_history $unknown {x+1}").texts[0]
+    assert shell.do("%chat_history {number}").texts[0].startswith("1. You")
+    shell.do("%chat_thread --fork $number {name}")
+    assert list(current_session().conversation.threads) == ["main", "notes"]
+    for line in ("save {file}.json", "load $missing", "thread {name.upper()}", "connect {url}/v1"):
+        ran = shell.fails(f"%chat_{line}")
+        assert f"%chat_{line.split()[0]} " in ran.traceback[0]
+        assert ran.traceback[0].endswith("Nothing was sent or changed.")

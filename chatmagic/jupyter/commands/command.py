@@ -8,8 +8,10 @@ import re
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from numbers import Number
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import Any, Final
 
 from chatmagic.conversation import magic_line
 from chatmagic.conversation.magic_line import Option
@@ -17,6 +19,9 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter.kernel import Kernel
 
 UNCHANGED: Final = "Nothing was sent or changed."
+SEARCHED: Final = "WORD"
+"""Name of the words that are searched for, which may hold any characters."""
+_NO_NAMES: Final[Mapping[str, Any]] = MappingProxyType({})
 _WORDS: Final = "WORDS"
 """Name for the words of a line in the set of its flags."""
 
@@ -28,7 +33,8 @@ class Arguments:
     Args:
         command: the command, which writes the refusals.
         line: the line after the command's name, as typed.
-        words: the rest of the line without the options and the quotes around it.
+        words: the rest of the line without the options and the quotes around it; the text of a
+            variable that it names.
         options: the typed options with their values, by their long names. A switch has an empty
             value, and a repeated option its last one.
         repeated: the same options, each as often as it was typed.
@@ -112,7 +118,9 @@ class Command:
         is_flag = line.casefold().split()[:1] in (["-h"], ["--help"])
         return is_flag or (self.is_prompt and magic_line.is_only_help(line, cell))
 
-    def parse(self, line: str, cell: str | None = None) -> Arguments:
+    def parse(
+        self, line: str, cell: str | None = None, names: Mapping[str, Any] = _NO_NAMES
+    ) -> Arguments:
         """Return the arguments of a line, parsed by the options that the command declares.
 
         Errors repeat no word of the line: it might be a key.
@@ -120,6 +128,7 @@ class Command:
         Args:
             line: the line after the magic's name.
             cell: the cell's body; ``None`` for none.
+            names: the variables that a value, or the words, may name (:meth:`_text`).
 
         Raises:
             InputError: the line has none of the command's forms.
@@ -143,14 +152,35 @@ class Command:
             is_other_word = metavar is not None and metavar.islower() and value != metavar
             if bool(value) != (metavar is not None) or is_other_word:
                 raise self.refusal()
+            if declared[flag].kind is None:
+                value = self._text(value or "", flag, names)
             given.append((declared[flag].flags[-1], value or ""))
             words = words[: match.start()] + rest
-        typed_words, by_flag = without_quotes(words), dict(given)
+        typed_words = self._text(without_quotes(words), f"%{self.name}", names)
+        by_flag = dict(given)
         arguments = Arguments(self, line, typed_words, by_flag, cell, tuple(given))
         typed = by_flag.keys() | ({_WORDS} if arguments.words else set())
         if not any(_fits(form, typed) for form in self.forms):
             raise self.refusal()
         return arguments
+
+    def _text(self, typed: str, flag: str, names: Mapping[str, Any]) -> str:
+        """Return a typed text, or that of the variable that it names as ``$name`` or ``{name}``.
+
+        Args:
+            typed: the value of an option, or the words of the line.
+            flag: the option, or the magic.
+            names: the variables.
+
+        Raises:
+            InputError: there is no such variable, or it is within another text.
+        """
+        try:
+            return magic_line.with_variable(typed, names, (Number, PurePath))
+        except ValueError as error:
+            if SEARCHED in self.words:
+                return typed
+            raise self.refusal(f"{flag} {error}.", magic_line.IN_A_VARIABLE) from None
 
     def refusal(self, why: str = "", hint: str = "") -> InputError:
         """Return the error for a line, which shows the forms of the command's line.

@@ -29,7 +29,8 @@ def _history(kernel: Kernel, given: Arguments) -> None:
     turns, pages = conversation.turns, kernel.pages
     owners = [turn.owner for turn in turns if turn.owner is not None]
     notebooks = pages.names(owners)
-    word = given.line.strip()
+    typed = given.line.strip()
+    word = typed if typed[:1] in {'"', "'"} else given.words
     span = re.fullmatch(r"(\d+)-(\d+)", word)
     if span and not 1 <= int(span[1]) <= int(span[2]) <= len(turns):
         span = None  # such as a date, which is a word to search for

@@ -273,8 +273,14 @@ RETRY: Final = Command(
     "chat_retry",
     _retry,
     (
-        Option("-t, --temperature NUMBER", "ask with this sampling temperature; may be repeated"),
-        Option("-m, --model MODEL", "ask this model; may be repeated"),
+        Option(
+            "-t, --temperature NUMBER",
+            "ask with this sampling temperature; may be repeated",
+            magic_line.BY_FLAG["-t"].kind,
+        ),
+        Option(
+            "-m, --model MODEL", "ask this model; may be repeated", magic_line.BY_FLAG["-m"].kind
+        ),
         Option("--list", "list its replies, with the settings of each"),
         Option("--pick K", "put back reply K of those since its own cell ran"),
         Option("--stale", "run the stale cells again, after a yes"),
