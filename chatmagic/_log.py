@@ -48,10 +48,10 @@ def log_swallowed(error: BaseException) -> None:
         error: the exception.
     """
     if LOGGER.isEnabledFor(logging.DEBUG):
-        LOGGER.debug("%s", describe(error))
+        LOGGER.debug("%s", describe_error(error))
 
 
-def describe(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return an exception's type, the types of its causes, and its frames, a line for each.
 
     Args:

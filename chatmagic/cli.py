@@ -229,7 +229,7 @@ def _demo(given: Mapping[str, Any]) -> int:
     The notebooks that FOLDER lacks are copied, and opened in JupyterLab, connected to an emulator:
     no account, no key, no network.
     """
-    return demo.run(**given)
+    return demo.run_demo(given["folder"], port=given["port"], browser=given["browser"])
 
 
 def _install(given: Mapping[str, Any]) -> int:
@@ -238,7 +238,7 @@ def _install(given: Mapping[str, Any]) -> int:
     It adds chatmagic to the extensions that IPython loads by itself, in this environment's own
     configuration, after showing the file and the lines.
     """
-    return install.run(**given)
+    return install.run_install(system=given["system"], uninstall=given["uninstall"])
 
 
 def _emulator(given: Mapping[str, Any]) -> int:
@@ -272,7 +272,7 @@ def _audit(given: Mapping[str, Any]) -> int:
     if given["json"]:
         print(audit.as_json(audits, values=values))
     else:
-        print(audit.table(audits, values=values, summary=given["summary"]))
+        print(audit.findings_text(audits, values=values, summary=given["summary"]))
     return 0 if all(item.in_order for item in audits) else 1
 
 

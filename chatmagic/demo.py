@@ -43,7 +43,7 @@ _LAST_LINES: Final = 15
 _NEWS: Final = "@jupyterlab/apputils-extension:announcements"
 
 
-def run(folder: Path, *, port: int, browser: bool) -> int:
+def run_demo(folder: Path, *, port: int, browser: bool) -> int:
     """Copy the lessons that a folder lacks, and run JupyterLab there until it is ended.
 
     Args:

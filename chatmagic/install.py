@@ -23,7 +23,7 @@ SYSTEM: Final = Path("/etc/ipython")
 _UNCHANGED: Final = "Nothing was changed."
 
 
-def run(*, system: bool, uninstall: bool) -> int:
+def run_install(*, system: bool, uninstall: bool) -> int:
     """Run ``chatmagic install``.
 
     Args:

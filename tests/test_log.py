@@ -14,7 +14,7 @@ from log_records import records_of
 from project import files
 from shells import KEY
 
-from chatmagic._log import describe, swallowed
+from chatmagic._log import describe_error, swallowed
 from chatmagic.errors import ChatError
 from chatmagic.session.events import Event
 from chatmagic.session.session import Session
@@ -76,7 +76,7 @@ def test_causes_in_a_circle_are_described_once() -> None:
     """An exception that is its own cause's cause ends the chain."""
     first, second = ValueError(), OSError()
     first.__cause__, second.__cause__ = second, first
-    assert describe(first) == "Swallowed: builtins.ValueError from builtins.OSError"
+    assert describe_error(first) == "Swallowed: builtins.ValueError from builtins.OSError"
 
 
 def test_without_a_logging_configuration_nothing_is_printed() -> None:

@@ -25,9 +25,9 @@ from chatmagic.conversation.record import (
     Record,
     canonical,
     is_sealed,
-    joined,
-    kind_of,
+    joined_lines,
     owner_of,
+    record_kind,
 )
 from chatmagic.conversation.steering import STEERING, Steering
 from chatmagic.errors import InputError
@@ -138,7 +138,7 @@ class Notebook:
         if not isinstance(cell, dict):
             self.problems.append(f"cell {number}: it is damaged and was left out.")
             return
-        source = text_of(cell.get("source")) or ""
+        source = text_from_json(cell.get("source")) or ""
         self.texts.append((number, source))
         if cell.get("cell_type") != "code":
             return
@@ -163,7 +163,7 @@ class Notebook:
         if value is None:
             return
         try:
-            kind = kind_of(value)
+            kind = record_kind(value)
             if kind not in _KINDS:
                 self.problems.append(f"cell {cell}: its record is of an unknown kind.")
                 return
@@ -182,8 +182,10 @@ class Notebook:
                     "" if is_whole else CHANGED,
                     record=Record.from_json(value) if is_reply else None,
                     steering=None if steering is None else steering.from_json(value),
-                    text=text_of(text),
-                    rendered={form: text_of(_json.json_at(output, "data", form)) for form in forms},
+                    text=text_from_json(text),
+                    rendered={
+                        form: text_from_json(_json.json_at(output, "data", form)) for form in forms
+                    },
                     versions=_json.json_at(value, "versions"),
                 )
             )
@@ -202,10 +204,10 @@ def read_notebook(path: Path) -> Notebook:
     Raises:
         InputError: there is no file, or it is not a notebook of format 4.
     """
-    return parse_notebook(content_of(path), path)
+    return parse_notebook(notebook_content(path), path)
 
 
-def content_of(path: Path) -> bytes:
+def notebook_content(path: Path) -> bytes:
     """Return a file's content.
 
     Args:
@@ -250,7 +252,7 @@ def _record_of(output: object) -> object:
 
 def _other_kind(output: object) -> OtherKind:
     """Return the kind of an output without a record."""
-    html = text_of(_json.json_at(output, "data", "text/html")) or ""
+    html = text_from_json(_json.json_at(output, "data", "text/html")) or ""
     kind = _json.json_at(output, "output_type")
     if kind == "error":
         return "error"
@@ -270,16 +272,16 @@ def texts_of(output: object) -> list[str]:
     """
     places = (("text",), ("traceback",), ("evalue",), ("data", "text/html"), ("data", "text/plain"))
     items = (_json.json_at(output, *names) for names in places)
-    return [text for text in map(text_of, items) if text]
+    return [text for text in map(text_from_json, items) if text]
 
 
-def text_of(value: object) -> str | None:
+def text_from_json(value: object) -> str | None:
     """Return a text, which may be given as a list of its lines; ``None`` for any other value.
 
     Args:
         value: JSON value in the place of a text.
     """
-    text = joined(value)
+    text = joined_lines(value)
     return text if isinstance(text, str) else None
 
 

@@ -56,14 +56,14 @@ def of_turn(reply: Reply, record: Record) -> tuple[dict[str, Any], dict[str, Any
         record: the turn's record.
     """
     data = bundle(reply, record)
-    content = {**record.to_json(), "versions": dict(versions())}
+    content = {**record.to_json(), "versions": dict(renderer_versions())}
     if data["text/plain"] != reply.text:
         # The output shows another form, but later requests carry the original text.
         content["text"] = reply.text
     return data, {"chatmagic": sealed(content, data)}
 
 
-def note(
+def of_message(
     html: str, text: str, record: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the output of a message of chatmagic that is no reply: its data, and its metadata.
@@ -87,11 +87,11 @@ def of_steering(item: Steering) -> tuple[dict[str, Any], dict[str, Any]]:
     html = f'<p style="{QUIET} margin: 0;">{escape(plain.visible(words))}</p>'
     if item.text:
         html = _folded(escape(plain.visible(words)), item.text)
-    return note(frame(html, item.kind.capitalize()), words, item.to_json())
+    return of_message(frame(html, item.kind.capitalize()), words, item.to_json())
 
 
 @lru_cache(maxsize=1)
-def versions() -> Mapping[str, str]:
+def renderer_versions() -> Mapping[str, str]:
     """Return the versions of the packages that render a reply here."""
     return {"chatmagic": __version__, **{name: metadata.version(name) for name in RENDERERS}}
 
@@ -125,11 +125,11 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
         if value.text is not None
     )
     footer = credit_line(reply, record)[0]
-    body = reply_forms.to_html(text, format)
+    body = reply_forms.reply_html(text, format)
     return {
         "text/html": frame("".join(filter(None, (head, thoughts, body, states, kept, footer)))),
-        "text/markdown": _markdown(reply, record, reply_forms.to_markdown(text, format)),
-        "text/plain": reply_forms.to_text(reply.text, format),
+        "text/markdown": _markdown(reply, record, reply_forms.reply_markdown(text, format)),
+        "text/plain": reply_forms.reply_text(reply.text, format),
     }
 
 
@@ -140,7 +140,7 @@ def of_thoughts(reasoning: str) -> tuple[dict[str, Any], dict[str, Any]]:
         reasoning: the thoughts, as far as they arrived.
     """
     words = f"{_thought_words(reasoning)}. No reply began."
-    return note(frame(_folded(words, reasoning)), words)
+    return of_message(frame(_folded(words, reasoning)), words)
 
 
 def _thought_words(reasoning: str) -> str:
@@ -156,7 +156,7 @@ def _markdown(reply: Reply, record: Record, body: str) -> str:
         body,
         *(f"**{words(line)}**" for line in _states(reply, record)),
         *(
-            f"{words(_kept_words(item, item.name))}\n\n{safe_markdown.fenced(item.text)}"
+            f"{words(_kept_words(item, item.name))}\n\n{safe_markdown.code_block(item.text)}"
             for item in record.values
             if item.text is not None
         ),

@@ -54,7 +54,7 @@ class CarriedTurns:
         """
         record = cast("Record", turn.record)
         stand = above.newest(turn.last)
-        chain = chain_of(record)
+        chain = record_chain(record)
         self._known |= {above.chain: above, stand.chain: stand}
         carried = stand
         if chain != stand.chain:
@@ -78,7 +78,7 @@ class CarriedTurns:
         return located
 
 
-def chain_of(record: Record) -> str | None:
+def record_chain(record: Record) -> str | None:
     """Return the chain digest of all turns that the request of a record carried.
 
     Args:
@@ -250,7 +250,7 @@ class Replay:
                 self.lost.append(self.conversation.added + 1)
                 again = 0
             else:
-                turn = continuation.joined(first, turn)
+                turn = continuation.joined_turn(first, turn)
         # Among equal texts, the one with the same credits.
         same = [reply for reply in replies if reply.recorded_digest == turn.recorded_digest]
         picked = max(same, key=lambda reply: reply.reply == turn.reply, default=None)
@@ -264,7 +264,7 @@ class Replay:
         now = self.conversation.window(
             turn.owner, turn.execution, last=turn.last, again=live.number
         )
-        is_below = now.carried.chain == chain_of(cast("Record", turn.record))
+        is_below = now.carried.chain == record_chain(cast("Record", turn.record))
         return int(is_below) + int(live.parameters == turn.parameters)
 
     def steer(self, item: Steering) -> None:

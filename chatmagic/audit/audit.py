@@ -205,7 +205,7 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
 
 def _rendered(saved: SavedOutput, record: Record) -> bool | None:
     """Return whether an output is the rendering of its reply; ``None`` if that was not tried."""
-    if saved.versions != output.versions() or saved.fault or saved.text is None:
+    if saved.versions != output.renderer_versions() or saved.fault or saved.text is None:
         return None
     try:
         reply = restore.turn_of(record, saved.text, owner=None).reply
@@ -503,7 +503,7 @@ def disclosures(read: Notebook) -> list[str]:
 # --- The findings as text and as JSON ------------------------------------------------------------
 
 
-def table(audits: Sequence[Audit], *, values: bool, summary: bool = False) -> str:
+def findings_text(audits: Sequence[Audit], *, values: bool, summary: bool = False) -> str:
     """Return the findings for a terminal: a line for each file, then a table of each.
 
     Args:

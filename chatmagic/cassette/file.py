@@ -177,12 +177,12 @@ class Interaction(BodyFacts, AsTyped):
                 if name != "messages" and name not in wire.NOT_IN_DIGEST
             },
             asked_model=model if isinstance(model, str) else None,
-            instructions=name_of(instructions),
+            instructions=instructions_name(instructions),
             **known,
         )
 
 
-def name_of(instructions: Value | None) -> str | None:
+def instructions_name(instructions: Value | None) -> str | None:
     """Return the name of a request's standing instructions in a cassette; ``None`` for none.
 
     Args:
@@ -495,7 +495,7 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
         prompt=prompt,
         before=tuple(digest[:DIGITS] for digest in before),
         asked_model=record.asked_model,
-        instructions=name_of(record.instructions),
+        instructions=instructions_name(record.instructions),
         parameters={"stream": True, **sent},
         typed=typed,
         without_markdown=record.without_markdown,

@@ -73,7 +73,11 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] 
         "{at} closed the connection while it was being made",
         f"Is it the right port, http or https? {_SETTINGS}",
     ),
-    ((ssl.SSLCertVerificationError,), "The certificate of {at} cannot be trusted{why}", _SETTINGS),
+    (
+        (ssl.SSLCertVerificationError,),
+        "The certificate of {at} cannot be trusted{why}",
+        _SETTINGS,
+    ),
     (
         (requests.exceptions.SSLError, urllib3.exceptions.SSLError, ssl.SSLError),
         "No secure connection to {at}{why}",
@@ -162,7 +166,7 @@ def _connect_error(causes: Sequence[BaseException], at: str, name: str) -> Conne
         at: the origin that was not reached.
         name: the server's name and a space; empty if it has none.
     """
-    event, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
+    event, hint = next((event, hint) for kinds, event, hint in _UNCONNECTED if _any(causes, *kinds))
     why = _reason(causes)
     if any(getattr(cause, "reason", None) in _NO_TLS for cause in causes):
         event = "{at} does not speak https{why}"

@@ -59,7 +59,7 @@ from chatmagic.protocol.wire import (
     ReplyBuilder,
     Request,
     first_choice,
-    is_cut,
+    json_is_cut,
     plain_content,
 )
 from chatmagic.safe_text import one_line
@@ -493,7 +493,7 @@ class ReplyStream(Asking):
         except (ValueError, RecursionError) as error:
             if broken is not None:
                 raise broken from None
-            if is_cut(error):
+            if json_is_cut(error):
                 raise CutOffError(
                     f"The answer ended in the middle of its JSON (HTTP {status}).",
                     hint=COST_UNKNOWN,

@@ -141,7 +141,7 @@ def plan_of(source: str) -> Plan:
     """
     whole_source = source if source.endswith("\n") else f"{source}\n"
     lines = whole_source.splitlines(keepends=True)
-    if (call := whole_cell(lines)) is not None:
+    if (call := cell_magic(lines)) is not None:
         return Plan((replace(call, body=(call.body or "").removesuffix("\n")),))
     first = first_line(lines)
     is_other_magic = first is not None and lines[first].startswith("%%")
@@ -165,7 +165,7 @@ def plan_of(source: str) -> Plan:
     return Plan(tuple(commands), "\n".join(filter(str.strip, code)))
 
 
-def whole_cell(lines: Sequence[str]) -> MagicCall | None:
+def cell_magic(lines: Sequence[str]) -> MagicCall | None:
     """Return the magic whose body is the whole cell; ``None`` for any other cell.
 
     Args:

@@ -90,7 +90,7 @@ def joined_text(first: str, second: str, left_out: int) -> str:
     return f"{first}\n{rest}" if is_fence or _is_new_row(first, rest) else f"{first}{rest}"
 
 
-def joined(first: Turn, part: Turn) -> Turn:
+def joined_turn(first: Turn, part: Turn) -> Turn:
     """Return the turn with both parts of its reply.
 
     Its end and its owner are those of the second part. Its tokens and credits are those of both.

@@ -264,7 +264,7 @@ def help_lines(options: Sequence[Option]) -> list[str]:
     return [f"    {option.spelling:<{width}}  {option.help}" for option in options]
 
 
-def usage(examples: Sequence[str] = ()) -> str:
+def help_text(examples: Sequence[str] = ()) -> str:
     """Return the help text of ``%%chat?``.
 
     Args:

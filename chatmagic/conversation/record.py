@@ -147,7 +147,7 @@ class Record(ReplyFacts):
             NewerVersionError: a later release wrote it.
             ValueError: it is no record of a turn, or has an invalid field.
         """
-        kind = kind_of(value)
+        kind = record_kind(value)
         if kind not in {"turn", "pick"} or not isinstance(value, Mapping):
             raise ValueError("it is not the record of a turn")
         known = {"parameters": NO_PARAMETERS, **fields_from_json(cls, value)}
@@ -169,7 +169,7 @@ class Record(ReplyFacts):
         return {"version": VERSION, "kind": kind, **fields_to_json(self)}
 
 
-def kind_of(value: object) -> str:
+def record_kind(value: object) -> str:
     """Return the kind of record in an output's metadata, after a check of its version.
 
     Args:
@@ -206,7 +206,7 @@ def owner_of(cell: str, notebook: str = "") -> str:
     return digest(f"cell {cell}" + (notebook and f" of {notebook}"))[:16]
 
 
-def note(kind: Did) -> dict[str, Any]:
+def change_record(kind: Did) -> dict[str, Any]:
     """Return the record of an undo, a redo or a reset.
 
     Args:
@@ -242,7 +242,7 @@ def is_sealed(record: Mapping[str, Any], data: object) -> bool:
         return False
 
 
-def joined(value: object) -> object:
+def joined_lines(value: object) -> object:
     """Return a text, which may be given as a list of its lines; any other value as it is.
 
     Args:
@@ -255,7 +255,7 @@ def joined(value: object) -> object:
 
 def _seal(record: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     values = {name: item for name, item in record.items() if name != FIELD}
-    return digest(canonical([values, {kind: joined(item) for kind, item in data.items()}]))
+    return digest(canonical([values, {kind: joined_lines(item) for kind, item in data.items()}]))
 
 
 def canonical(value: Any) -> Any:

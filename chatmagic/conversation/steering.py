@@ -22,7 +22,7 @@ from chatmagic._json import (
 )
 from chatmagic.conversation import template
 from chatmagic.conversation.question import Value, switch, thread_name
-from chatmagic.conversation.record import VERSION, kind_of, owner_from
+from chatmagic.conversation.record import VERSION, owner_from, record_kind
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Position, Window
 from chatmagic.errors import InputError
@@ -59,7 +59,7 @@ class Steering(ABC):
             NewerVersionError: a later release wrote it.
             ValueError: the value is no such record.
         """
-        kind_of(value)
+        record_kind(value)
         facts = value.get(cls.kind) if isinstance(value, Mapping) else None
         if not isinstance(value, Mapping) or not isinstance(facts, Mapping):
             raise ValueError(f"its {cls.kind!r} cannot be read")

@@ -84,7 +84,7 @@ def complete(messages: Sequence[Message], max_tokens: int | None = None) -> Comp
         messages: the conversation so far, oldest first.
         max_tokens: largest number of tokens of the reply; ``None`` is no limit.
     """
-    whole = tokens(reply(messages))
+    whole = tokens(reply_to(messages))
     sent = whole if max_tokens is None else whole[:max_tokens]
     asked = sum(len(tokens(message.content)) for message in messages)
     return Completion(
@@ -103,7 +103,7 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def reply(messages: Sequence[Message]) -> str:
+def reply_to(messages: Sequence[Message]) -> str:
     """Return the whole reply to a conversation.
 
     Args:
@@ -124,7 +124,7 @@ def reply(messages: Sequence[Message]) -> str:
     return f"There is nothing to continue: my last reply was complete.\n\n{_SIGNATURE}"
 
 
-def in_words(number: int) -> str:
+def number_in_words(number: int) -> str:
     """Return a whole number from 0 to 999,999 in words.
 
     Args:
@@ -134,8 +134,8 @@ def in_words(number: int) -> str:
         return _SMALL[number]
     for size, name in ((1000, "thousand"), (100, "hundred")):
         if number >= size:
-            head = f"{in_words(number // size)} {name}"
-            return f"{head} {in_words(number % size)}" if number % size else head
+            head = f"{number_in_words(number // size)} {name}"
+            return f"{head} {number_in_words(number % size)}" if number % size else head
     ten, unit = divmod(number, 10)
     return f"{_TENS[ten]}-{_SMALL[unit]}" if unit else _TENS[ten]
 
@@ -232,4 +232,4 @@ def _quoted(text: str) -> str:
 def _count(last: int) -> str:
     if last > HIGHEST_COUNT:
         return f"I count to {HIGHEST_COUNT:,} at most.\n\n{_SIGNATURE}"
-    return ", ".join(map(in_words, range(1, last + 1)))
+    return ", ".join(map(number_in_words, range(1, last + 1)))

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import parse_qs
 
 from chatmagic.emulator import replies
@@ -255,12 +255,18 @@ def _accepted(request: Request, settings: Settings) -> HttpResponse:
     if request.stream:
         headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
         return HttpResponse(HTTPStatus.OK, headers, _events(completion), settings.delay)
-    return _json(HTTPStatus.OK, Chunk(completion.text, whole=True, **_facts(completion)).to_json())
+    return _json(HTTPStatus.OK, _last_chunk(completion, completion.text, whole=True).to_json())
 
 
-def _facts(completion: replies.Completion) -> dict[str, Any]:
-    """Return the facts in the body of an answer besides the text."""
-    return {"model": MODEL, "finish_reason": completion.finish_reason, "usage": completion.usage}
+def _last_chunk(completion: replies.Completion, text: str, *, whole: bool) -> Chunk:
+    """Return the end of an answer, or a whole one, with the facts besides the text."""
+    return Chunk(
+        text,
+        whole=whole,
+        model=MODEL,
+        finish_reason=completion.finish_reason,
+        usage=completion.usage,
+    )
 
 
 def _events(completion: replies.Completion) -> Iterator[bytes]:
@@ -268,5 +274,5 @@ def _events(completion: replies.Completion) -> Iterator[bytes]:
     *earlier, last = completion.fragments or ("",)
     for fragment in earlier:
         yield sse.encode_event(Chunk(fragment, model=MODEL).to_json())
-    yield sse.encode_event(Chunk(last, **_facts(completion)).to_json())
+    yield sse.encode_event(_last_chunk(completion, last, whole=False).to_json())
     yield sse.encode_done()

@@ -38,7 +38,7 @@ def whole_cell(lines: list[str]) -> list[str]:
     Args:
         lines: the cell's lines, with their line ends.
     """
-    call = cell_magics.whole_cell(lines)
+    call = cell_magics.cell_magic(lines)
     if call is None:
         return lines
     # IPython refuses an empty body before the magic runs, but accepts a line end.

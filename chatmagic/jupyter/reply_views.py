@@ -61,7 +61,7 @@ class Place:
             html: safe HTML.
             text: the same in words.
         """
-        self.show(*output.note(html, text))
+        self.show(*output.of_message(html, text))
 
 
 class Once(View):
@@ -313,7 +313,7 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
         text: the same in words.
         record: its record for the notebook.
     """
-    show(*output.note(html, text, record))
+    show(*output.of_message(html, text, record))
 
 
 def show_change(words: str, record: dict[str, Any]) -> None:

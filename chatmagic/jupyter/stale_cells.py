@@ -28,7 +28,7 @@ def below(causes: Causes, order: Sequence[str]) -> dict[str, list[str]]:
     return made
 
 
-def quote(session: Session, cells: Collection[str], causes: Causes, where: str = "") -> str:
+def in_words(session: Session, cells: Collection[str], causes: Causes, where: str = "") -> str:
     """Return the number of stale turns, the number of turns to ask again, and the estimated cost.
 
     Args:

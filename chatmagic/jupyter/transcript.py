@@ -248,7 +248,7 @@ def facts(rows: Sequence[tuple[str, str]], name: str) -> Shown:
     return grid((), rows, name), to_terminal("\n".join(map(": ".join, rows)))
 
 
-def whole(
+def turns_in_full(
     conversation: Conversation, turns: tuple[Turn, ...], notebooks: Mapping[str, str] | None = None
 ) -> Shown:
     """Return turns in full, as HTML and as text.
@@ -282,7 +282,7 @@ def in_full(title: str, turn: Turn, notes: str = "") -> Shown:
         f'<p style="{output.STATE_STYLE}">{escape(title)} '
         f'<span style="{QUIET} font-weight: normal;">{escape(visible(notes))}</span></p>'
         f'<pre dir="auto" style="{PROSE}">{escape(visible(turn.as_typed))}</pre>'
-        f'<p style="{output.STATE_STYLE}">Reply</p>{reply_forms.to_html(reply, turn.format)}'
+        f'<p style="{output.STATE_STYLE}">Reply</p>{reply_forms.reply_html(reply, turn.format)}'
         + "".join(f"<p><strong>{escape(visible(line))}</strong></p>" for line in states)
     )
     title += f" ({notes})" if notes else ""

@@ -396,7 +396,7 @@ JSON_DECODER: Final = json.JSONDecoder(strict=False)
 _LONGEST_WORD: Final = len("-Infinity")
 
 
-def is_cut(error: Exception) -> bool:
+def json_is_cut(error: Exception) -> bool:
     """Return whether JSON probably could not be read because it ends too early.
 
     Args:
@@ -437,8 +437,9 @@ class ReplyBuilder:
         """The facts beside the text so far; the latest value of each counts."""
         # These two come in fragments, as the text does.
         thoughts = "".join([*self._thoughts, self._splitter.held[0]]).strip()
-        texts = {"refusal": "".join(self._refusal), "reasoning": thoughts}
-        return BodyFacts(**{**self._facts, **{name: text or None for name, text in texts.items()}})
+        refusal = "".join(self._refusal)
+        facts = BodyFacts(**self._facts)
+        return replace(facts, refusal=refusal or None, reasoning=thoughts or None)
 
     @property
     def finish_reason(self) -> str | None:

@@ -46,7 +46,7 @@ def target(href: str) -> str:
     return host
 
 
-def note(text: str, href: str) -> str:
+def link_note(text: str, href: str) -> str:
     """Return the note beside a link with its target; empty if the link's text names the target.
 
     Args:
@@ -70,7 +70,7 @@ def tags(href: str, text: str) -> tuple[str, str]:
         href: the address, of untrusted text.
         text: the link's own text, without marks.
     """
-    beside = escape(note(text, href))
+    beside = escape(link_note(text, href))
     if not target(href):
         return "", beside
     # JupyterLab removes `noreferrer` again, but not the policy.

@@ -78,7 +78,7 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
     if len(text) >= MOST_MARKDOWN:
         return as_text(text, f"it has {len(text):,} characters")
     env = environment(live=live, breaks=breaks)
-    env["cut"] = sanitize.is_cut(text)
+    env["cut"] = sanitize.has_cut_lines(text)
     try:
         tokens = PARSER.parse(visible(text), env)
         if is_too_deep(tokens):

@@ -19,7 +19,7 @@ _FENCE: Final = "`" * 80
 """The fence around JSON under way; no line of JSON closes so long a fence."""
 
 
-def to_html(text: str, format: str) -> str:
+def reply_html(text: str, format: str) -> str:
     """Return any reply as an HTML fragment that cannot act.
 
     Args:
@@ -39,7 +39,7 @@ def live_reply(format: str, opening: str = "") -> LiveMarkdown:
     """Return the renderer of a reply under way; JSON is shown as code until it is whole.
 
     Args:
-        format: as for :func:`to_html`.
+        format: as for :func:`reply_html`.
         opening: the opening line of the code block in which the reply continues; empty for none.
     """
     if format == "text":
@@ -48,28 +48,28 @@ def live_reply(format: str, opening: str = "") -> LiveMarkdown:
     return LiveMarkdown(begin and f"{begin}\n")
 
 
-def to_markdown(text: str, format: str) -> str:
+def reply_markdown(text: str, format: str) -> str:
     """Return any reply as Markdown that cannot act.
 
     Args:
         text: the reply.
-        format: as for :func:`to_html`.
+        format: as for :func:`reply_html`.
     """
     if format == "text":
         return safe_markdown.as_typed(text)
     if format == "json":
-        return safe_markdown.fenced(to_text(text, format), "json")
+        return safe_markdown.code_block(reply_text(text, format), "json")
     if _is_bare_code(text, format):
-        return safe_markdown.fenced(text)
+        return safe_markdown.code_block(text)
     return safe_markdown.to_markdown(text)
 
 
-def to_text(text: str, format: str) -> str:
+def reply_text(text: str, format: str) -> str:
     """Return a reply as readable text: JSON indented, any other reply unchanged.
 
     Args:
         text: the reply.
-        format: as for :func:`to_html`.
+        format: as for :func:`reply_html`.
     """
     if format != "json":
         return text
@@ -93,7 +93,8 @@ def excerpt(text: str, format: str = "prompt", limit: int = 60) -> str:
 
     Args:
         text: the reply, or the prompt as typed.
-        format: as for :func:`to_html`; ``prompt`` takes away the marks of emphasis and code alone.
+        format: as for :func:`reply_html`; ``prompt`` takes away only the marks of emphasis and
+            code.
         limit: the largest number of characters.
     """
     begin = text[:_BEGINNING]

@@ -85,7 +85,7 @@ def escaped(text: str) -> str:
     return _at_line_start(_escaped(" ".join(visible(text).split())))
 
 
-def fenced(code: str, language: str = "") -> str:
+def code_block(code: str, language: str = "") -> str:
     """Return code as a block.
 
     Args:
@@ -150,7 +150,7 @@ class _MarkdownWriter:
         return "___"
 
     def write_fence(self, node: SyntaxTreeNode) -> str:
-        return fenced(node.content.removesuffix("\n"), markdown.language_name(node.info))
+        return code_block(node.content.removesuffix("\n"), markdown.language_name(node.info))
 
     write_code_block = write_fence
 
@@ -159,7 +159,7 @@ class _MarkdownWriter:
 
     def write_formula(self, node: SyntaxTreeNode) -> str:
         [token] = node.to_tokens()
-        return self._formula(token) or fenced(token.markup)
+        return self._formula(token) or code_block(token.markup)
 
     def _words(self, node: SyntaxTreeNode) -> str:
         """Return the text of a block that holds no other blocks."""
@@ -265,7 +265,7 @@ def _indented(first: str, rest: str, block: str) -> str:
 
 def _link(href: str, text: str) -> tuple[str, str]:
     """Return the Markdown before and after a link's text; a forbidden address makes no link."""
-    note = _escaped(links.note(text, href))
+    note = _escaped(links.link_note(text, href))
     if not links.target(href):
         return "", note
     return "[", f"{note}](<{_IN_ADDRESS.sub(_reference, href)}>)"

@@ -157,7 +157,7 @@ _LONGEST_LINE: Final = 1_000  # characters of a line, elsewhere
 _MOST_MARKS: Final = 200  # characters of a line that is combining marks for the most part
 
 
-def is_cut(text: str) -> bool:
+def has_cut_lines(text: str) -> bool:
     """Return whether the lines of a text are cut because a page would be busy with them for long.
 
     Args:
@@ -171,10 +171,11 @@ def typed(text: str, *, cut: bool | None = None) -> str:
 
     Args:
         text: the text.
-        cut: the result of :func:`is_cut` for the text that it is a part of; ``None`` for none.
+        cut: the result of :func:`has_cut_lines` for the text that it is a part of; ``None`` for
+            none.
     """
     text = visible(text)
-    if not (is_cut(text) if cut is None else cut):
+    if not (has_cut_lines(text) if cut is None else cut):
         return escape(text, quote=False)
     return "\n".join(map(_line_in_pieces, text.split("\n")))
 

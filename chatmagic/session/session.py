@@ -991,7 +991,7 @@ class AskRun:
         record = record if ask.keep_values else record.bare
         kept = replace(turn, record=record)
         if ask.part is not None:
-            kept = continuation.joined(ask.part, kept)
+            kept = continuation.joined_turn(ask.part, kept)
         if isinstance(self.problem, ChatError | ChatInterrupted):
             self.problem.reply = kept.reply
             if ask.history and reply.text and reply.state != "complete":
@@ -1023,7 +1023,7 @@ class AskRun:
             return record
         texts = part.reply.text, turn.reply.text
         record = replace(record, continues=part.recorded_digest, cut=continuation.cut_size(*texts))
-        whole = continuation.joined(part, replace(turn, record=record))
+        whole = continuation.joined_turn(part, replace(turn, record=record))
         block = continuation.block_opening(*texts, self.ask.format)
         return replace(record, turn=whole.digest, block=block)
 

@@ -15,7 +15,7 @@ from pages import cell, output, text_cell
 from saved_notebooks import HERE, page, read, record
 
 from chatmagic.archive import notebook, restore
-from chatmagic.conversation.record import note, owner_of
+from chatmagic.conversation.record import change_record, owner_of
 from chatmagic.errors import InputError
 
 
@@ -27,7 +27,7 @@ def test_turns_are_found_in_the_order_of_the_cells() -> None:
     first["outputs"].insert(0, other)
     second = page("b", text)
     second["outputs"][0]["data"]["text/plain"] = text
-    undo = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": note("undo")})])
+    undo = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": change_record("undo")})])
     found = read([text_cell("# T"), first, second, undo], nbformat_minor=0)
     assert [(told.cell, told.kind, told.text, told.own) for told in found.outputs] == [
         (2, "turn", text, owner_of("x")),
@@ -111,7 +111,7 @@ def test_whatever_stands_in_a_notebook_it_is_read_or_refused(
     item: Any, data: st.DataObject
 ) -> None:
     """Any JSON, and any JSON in the place of any part, raises nothing but errors of ours."""
-    reset = cell("%chat_reset", [output({"text/plain": ""}, {"chatmagic": note("reset")})])
+    reset = cell("%chat_reset", [output({"text/plain": ""}, {"chatmagic": change_record("reset")})])
     whole: Any = {"cells": [page("a", id="a"), reset, page("b", id="b")], "nbformat": 4}
     for value in (item, forged(whole, item, data)):
         try:

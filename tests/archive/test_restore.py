@@ -11,7 +11,7 @@ from talks import instructions_of
 from chatmagic.archive import notebook, restore
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Value
-from chatmagic.conversation.record import note, owner_of
+from chatmagic.conversation.record import change_record, owner_of
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage
@@ -115,7 +115,7 @@ def test_undo_redo_and_reset_are_gone_through() -> None:
     """In the order of the cells; a turn that was not kept is no part of it."""
 
     def did(kind: Any) -> dict[str, Any]:
-        return cell("x", [output({"text/plain": "x"}, {"chatmagic": note(kind)})])
+        return cell("x", [output({"text/plain": "x"}, {"chatmagic": change_record(kind)})])
 
     aside = page("aside", parameters={"history": False})
     cells = [page("a"), aside, did("reset"), page("b"), did("undo"), did("undo")]
@@ -141,7 +141,7 @@ def test_what_is_said_of_a_restored_notebook() -> None:
     bare = Value.of_text("x", "1").bare
     changed = page("b")
     changed["outputs"][0]["data"]["text/plain"] = "other"
-    undone = cell("x", [output({"text/plain": "x"}, {"chatmagic": note("undo")})])
+    undone = cell("x", [output({"text/plain": "x"}, {"chatmagic": change_record("undo")})])
     found = read(
         [page("{{ x }}", values=(bare,)), changed, page("c"), undone, cell("%chat d"),
          page("e", values=(bare,))]
@@ -171,7 +171,7 @@ def test_a_question_that_was_asked_again_stands_where_it_stood() -> None:
     talk = restored(asked, page("q", "x", id="b", carried=(first,)), retry, pick)
     assert [turn.reply.text for turn in talk] == ["r", "x"]
     assert (talk.stale_turns(), len(talk.replies[1])) == ((), 2)
-    undone = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": note("undo")})])
+    undone = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": change_record("undo")})])
     assert [turn.reply.text for turn in restored(asked, retry, pick, undone)] == ["s"]
     other = page("p", "t", id="a")
     assert [turn.reply.text for turn in restored(other, retry, pick)] == ["t"]
@@ -201,7 +201,7 @@ def test_a_continued_reply_is_joined_again() -> None:
     words = "the part of the reply that it continues is in no output here, so its own was left out."
     assert gone.problems == (f"cell 1: {words}",)
     assert restored(page("p", "x", continues=first)).turns == ()
-    undone = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": note("undo")})])
+    undone = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": change_record("undo")})])
     assert [each.reply.text for each in restored(asked, part, undone)] == ["on"]
 
 

@@ -153,7 +153,7 @@ def test_what_other_versions_rendered_is_not_rendered_again(
     """That is said, and is no fault."""
     path = save(tmp_path / "n.ipynb", [page()])
     assert "rendered again" not in ran(path)[1]
-    monkeypatch.setattr(turn_output, "versions", lambda: {"chatmagic": "9"})
+    monkeypatch.setattr(turn_output, "renderer_versions", lambda: {"chatmagic": "9"})
     code, told = ran(path)
     assert code == 0
     assert told.endswith("cell 1: HTML not checked: other versions rendered it.\n")

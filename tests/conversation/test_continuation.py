@@ -162,14 +162,14 @@ def test_the_turn_with_both_parts() -> None:
         asker="cell [1]",
     )
     first = replace(first, record=first.to_record(digest("first")))
-    turn = continuation.joined(first, part(first, "b", usage=Usage(10, None, 30), took=5))
+    turn = continuation.joined_turn(first, part(first, "b", usage=Usage(10, None, 30), took=5))
     assert turn.reply == Reply("ab", usage=Usage(11, None, 33), took=9, model="m")
     assert (turn.owner, tuple(turn.carried)) == ("c", (7,))
     assert turn.record is not None
     assert turn.record.continues == first.digest
     assert (turn.record.request, turn.record.carried) == (digest("first"), (digest("above"),))
     assert (turn.record.reply, turn.record.turn) == (digest("ab"), turn.digest)
-    unknown = continuation.joined(first, part(first, "b"))
+    unknown = continuation.joined_turn(first, part(first, "b"))
     assert (unknown.reply.usage, unknown.reply.took) == (None, None)
 
 

@@ -44,14 +44,14 @@ def test_the_table_is_whole() -> None:
 
 def test_the_help_comes_from_the_table() -> None:
     """Every option stands in it, with its words; the examples stand there as given."""
-    text = magic_line.usage(["%%chat -t 0\nWhy?\n\nReally?", "%chat And now?"])
+    text = magic_line.help_text(["%%chat -t 0\nWhy?\n\nReally?", "%chat And now?"])
     for option in OPTIONS:
         assert option.spelling in text
         assert option.help in text
         assert option.opposite is None or option.opposite in text
     examples = "\n\n    %%chat -t 0\n    Why?\n    \n    Really?\n\n    %chat And now?"
     assert examples in text
-    assert magic_line.usage() == text.replace(examples, "")
+    assert magic_line.help_text() == text.replace(examples, "")
     assert "\n    -t, --temperature NUMBER  " in text
     assert "\n    -q, --quiet  " in text
     assert max(map(len, text.splitlines())) <= 88

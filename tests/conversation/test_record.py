@@ -181,9 +181,9 @@ def test_a_newer_version_is_told_apart() -> None:
 
 def test_the_kinds() -> None:
     """A note is a record of its own kind; what is no object has none."""
-    assert module.kind_of(module.note("undo")) == "undo"
+    assert module.record_kind(module.change_record("undo")) == "undo"
     with pytest.raises(ValueError, match="JSON object"):
-        module.kind_of([])
+        module.record_kind([])
 
 
 def test_values_without_their_text() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from chatmagic.conversation.question import Schema
 from chatmagic.conversation.template import words_on_form
-from chatmagic.emulator.replies import complete, in_words, reply, tokens
+from chatmagic.emulator.replies import complete, number_in_words, reply_to, tokens
 from chatmagic.models import Message, Usage
 
 TEXTS = st.text(st.characters(codec=None), max_size=80)
@@ -51,7 +51,7 @@ def test_any_conversation_gets_the_same_reply_twice(messages: list[Message]) -> 
 )
 def test_replies_say_where_they_come_from(question: str) -> None:
     """A reply to a person names the emulator."""
-    assert "chatmagic emulator, not a language model" in reply([user(question)])
+    assert "chatmagic emulator, not a language model" in reply_to([user(question)])
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_replies_say_where_they_come_from(question: str) -> None:
 )
 def test_shows_what_is_asked_for(question: str, shown: list[str]) -> None:
     """Headings, lists, code, tables and math come when asked for."""
-    text = reply([user(question)])
+    text = reply_to([user(question)])
     assert all(part in text for part in shown)
 
 
@@ -87,21 +87,21 @@ def test_shows_what_is_asked_for(question: str, shown: list[str]) -> None:
 )
 def test_explains_chatmagic(question: str, told: str) -> None:
     """A beginner's questions have an answer of their own."""
-    text = reply([user(question)])
+    text = reply_to([user(question)])
     assert told in text
     assert "You asked" not in text
 
 
 def test_an_error_goes_before_examples() -> None:
     """A question about a division by zero gets a mean without one, though it asks for code."""
-    text = reply([user("ZeroDivisionError: division by zero\n\nGive the corrected code.")])
+    text = reply_to([user("ZeroDivisionError: division by zero\n\nGive the corrected code.")])
     assert "if values else None\n```" in text
     assert text.count("def mean") == 1
 
 
 def test_quotes_a_question_as_inert_text() -> None:
     """What is quoted back is one line of code: no Markdown, HTML, math or bidi marks act."""
-    text = reply([user("Why`<img src=x>` $x$\n\n# no\u202e **b** \ud800 " + "very " * 30)])
+    text = reply_to([user("Why`<img src=x>` $x$\n\n# no\u202e **b** \ud800 " + "very " * 30)])
     quote = text.splitlines()[0]
     assert re.fullmatch(r"You asked: `[^`]{1,61}…`", quote)
     assert quote.startswith("You asked: `Why'<img src=x>' $x$ # no\ufffd **b**")
@@ -109,8 +109,8 @@ def test_quotes_a_question_as_inert_text() -> None:
 
 def test_says_what_the_request_carried() -> None:
     """A user can see that the conversation goes on."""
-    assert "starts here" in reply([user("one?")])
-    text = reply([user("one?"), assistant("a"), user("two?")])
+    assert "starts here" in reply_to([user("one?")])
+    text = reply_to([user("one?"), assistant("a"), user("two?")])
     assert "carried 3 messages" in text
     assert "question 2 of our conversation" in text
     assert "you asked `one?`" in text
@@ -118,16 +118,16 @@ def test_says_what_the_request_carried() -> None:
 
 def test_echo_is_verbatim() -> None:
     """After `echo:` the text comes back as it stands."""
-    assert reply([user("echo: a\n\n  `b` \u2028🙂 ")]) == " a\n\n  `b` \u2028🙂 "
-    assert reply([user("echo:\ud83d\ude42 \udc00")]) == "🙂 \ufffd"
+    assert reply_to([user("echo: a\n\n  `b` \u2028🙂 ")]) == " a\n\n  `b` \u2028🙂 "
+    assert reply_to([user("echo:\ud83d\ude42 \udc00")]) == "🙂 \ufffd"
 
 
 def test_counts() -> None:
     """`count to N` gives the words, up to its limit and no further."""
-    assert reply([user("count to 3")]) == "one, two, three"
-    assert reply([user("Count to 1,000")]).endswith("ninety-nine, one thousand")
-    assert reply([user("count to 10000")]).endswith(", ten thousand")
-    assert "at most" in reply([user("count to 10001")])
+    assert reply_to([user("count to 3")]) == "one, two, three"
+    assert reply_to([user("Count to 1,000")]).endswith("ninety-nine, one thousand")
+    assert reply_to([user("count to 10000")]).endswith(", ten thousand")
+    assert "at most" in reply_to([user("count to 10001")])
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_counts() -> None:
 )
 def test_numbers_in_words(number: int, words: str) -> None:
     """Numbers are written as English does."""
-    assert in_words(number) == words
+    assert number_in_words(number) == words
 
 
 def test_max_tokens_and_usage() -> None:
@@ -161,17 +161,17 @@ def test_max_tokens_and_usage() -> None:
 def test_continue_gives_the_rest() -> None:
     """A reply that was cut short can be continued, in several steps, up to its end."""
     messages = [user("What is a p-value?")]
-    whole = reply(messages)
+    whole = reply_to(messages)
     said = ""
     for _ in range(3):
         part = complete(messages, 5).text
         said += part
         messages += [assistant(part), user("Please continue.")]
-    rest = reply(messages)
+    rest = reply_to(messages)
     assert said + rest == whole
-    assert "nothing to continue" in reply([*messages, assistant(rest), user("go on")])
-    assert reply([user("echo:a b"), assistant("a ")]) == "b"
-    assert reply([user("continue")]).startswith("You asked: `continue`")
+    assert "nothing to continue" in reply_to([*messages, assistant(rest), user("go on")])
+    assert reply_to([user("echo:a b"), assistant("a ")]) == "b"
+    assert reply_to([user("continue")]).startswith("You asked: `continue`")
 
 
 SCHEMA = {
@@ -199,9 +199,9 @@ def form(schema: Any = None) -> str:
 
 def test_a_question_for_json_gets_an_example_of_its_schema() -> None:
     """Any JSON otherwise; what is no schema gives an empty object."""
-    value = json.loads(reply([user(form(SCHEMA))]))
+    value = json.loads(reply_to([user(form(SCHEMA))]))
     jsonschema.validate(value, {**SCHEMA, "required": [*SCHEMA["properties"]]})
     assert value["name"] == "a name of the emulator"
-    assert json.loads(reply([user(form())]))["question"] == "Who was it?"
-    assert json.loads(reply([user(form({"$ref": "#/nowhere"}))])) == {}
-    assert json.loads(reply([user(form({"$ref": "#"}))])) == {}
+    assert json.loads(reply_to([user(form())]))["question"] == "Who was it?"
+    assert json.loads(reply_to([user(form({"$ref": "#/nowhere"}))])) == {}
+    assert json.loads(reply_to([user(form({"$ref": "#"}))])) == {}

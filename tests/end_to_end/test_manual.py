@@ -200,7 +200,7 @@ def test_help_leads_to_the_manual(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["--help"])
     folder = REFERENCE.relative_to(ROOT).as_posix()
-    for told in (magic_line.usage(), capsys.readouterr().out):
+    for told in (magic_line.help_text(), capsys.readouterr().out):
         assert folder in told
         assert "chatmagic demo" in told
 

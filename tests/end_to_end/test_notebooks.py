@@ -31,7 +31,7 @@ from project import files
 from shells import Shell
 
 from chatmagic import cli
-from chatmagic.cassette.file import from_text, name_of, to_text
+from chatmagic.cassette.file import from_text, instructions_name, to_text
 from chatmagic.conversation.cell_magics import plan_of
 from chatmagic.conversation.steering import Instructions, instructed
 from chatmagic.emulator import replies as practice
@@ -272,7 +272,9 @@ def test_nothing_in_a_cassette_is_made_up(path: Path) -> None:
     cells = code(read(NOTEBOOKS / f"{path.stem}.ipynb"))
     plans = [command for cell in cells for command in plan_of(cell.source).commands]
     bodies = [plan.body or "" for plan in plans if plan.name == "chat_instructions"]
-    standing = {name_of(each.value): each.value for each in map(Instructions.of_text, bodies)}
+    standing = {
+        instructions_name(each.value): each.value for each in map(Instructions.of_text, bodies)
+    }
     for each in replied:
         messages = [
             message

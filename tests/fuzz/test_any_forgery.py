@@ -88,7 +88,7 @@ def books(draw: st.DrawFn) -> dict[str, Any]:
         made.append(nbformat.v4.new_code_cell(source, outputs=[display(data, metadata)]))  # type: ignore[no-untyped-call]
         held.append(turn)
     for kind in draw(st.sampled_from([(), ("undo", "redo"), ("reset",)])):
-        shown = output.note(f"<p>{kind}</p>", kind, record.note(kind))  # type: ignore[arg-type]
+        shown = output.of_message(f"<p>{kind}</p>", kind, record.change_record(kind))  # type: ignore[arg-type]
         made.append(nbformat.v4.new_code_cell(f"%chat_{kind}", outputs=[display(*shown)]))  # type: ignore[no-untyped-call]
     whole = nbformat.v4.new_notebook(cells=made)  # type: ignore[no-untyped-call]
     # A machine saves it so: texts of outputs and sources as lists of their lines.

@@ -23,7 +23,7 @@ from pages import cell, output, text_cell
 from chatmagic.archive import output as turn_output
 from chatmagic.audit import audit
 from chatmagic.conversation import cell_magics, magic_line
-from chatmagic.conversation.record import note, sealed
+from chatmagic.conversation.record import change_record, sealed
 from chatmagic.conversation.steering import Instructions, ThreadStart
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import Message, Reply
@@ -80,7 +80,7 @@ def made_of(seed: int) -> str:
         cells.append(made)
         held.append(turn)
     kind = chance.choice(["undo", "reset"])
-    shown = output(*turn_output.note("<p>x</p>", "x", note(kind)))  # type: ignore[arg-type]
+    shown = output(*turn_output.of_message("<p>x</p>", "x", change_record(kind)))  # type: ignore[arg-type]
     return json.dumps([*cells, cell(f"%chat_{kind}", [shown])])
 
 
@@ -200,7 +200,7 @@ def never_asked(cells: Cells, place: int, _: random.Random) -> set[int]:
 
 def undone(cells: Cells, place: int, _: random.Random) -> set[int]:
     """Paste an undo where nothing is undone."""
-    shown = output(*turn_output.note("<p>x</p>", "x", note("undo")))
+    shown = output(*turn_output.of_message("<p>x</p>", "x", change_record("undo")))
     cells[place]["outputs"].append(shown)
     return {place + 1}
 

@@ -62,7 +62,7 @@ def test_what_they_take_is_an_estimate(costs: tuple[int | None, ...], words: str
     for number, each in enumerate(costs, 1):
         enter(session, replace(ROW, number=number, each=each))
     causes = session.conversation.causes()
-    quoted = stale_cells.quote(session, ["b", "c", "d"], causes)
+    quoted = stale_cells.in_words(session, ["b", "c", "d"], causes)
     assert quoted == f"2 turns are stale, and 4 are asked again{words}"
 
 
@@ -72,5 +72,5 @@ def test_a_replay_takes_no_credits() -> None:
     enter(session, replace(ROW, each=3))
     replayed = CassetteConfig(Path("a.jsonl"), "replay")
     session.environment = GivenEnvironment(cassette=lambda: replayed)
-    words = stale_cells.quote(session, ["b"], causes)
+    words = stale_cells.in_words(session, ["b"], causes)
     assert words.endswith(": a replay takes no credits")

@@ -74,11 +74,11 @@ def test_what_is_particular_about_a_turn() -> None:
 def test_turns_in_full() -> None:
     """A turn keeps its number, its lines, and its reply as a page shows it."""
     made = conversation("one", "two\n  lines *here*")
-    html, text = transcript.whole(made, made.turns[1:])
+    html, text = transcript.turns_in_full(made, made.turns[1:])
     assert text == "2. You\ntwo\n  lines *here*\n\nReply\nreply to two\n  lines *here*"
     assert "two\n  lines *here*</pre>" in html
     assert "<em>here</em>" in html
-    assert transcript.whole(made, made.turns)[1].startswith("1. You\none")
+    assert transcript.turns_in_full(made, made.turns)[1].startswith("1. You\none")
 
 
 def test_what_is_hostile_stays_text() -> None:
@@ -86,7 +86,7 @@ def test_what_is_hostile_stays_text() -> None:
     made = conversation(HOSTILE)
     for html, text in (
         transcript.listing(made),
-        transcript.whole(made, made.turns),
+        transcript.turns_in_full(made, made.turns),
     ):
         assert "<script" not in html
         assert html.startswith('<div class="chatmagic mathjax_ignore tex2jax_ignore"')

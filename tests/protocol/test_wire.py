@@ -24,7 +24,7 @@ from chatmagic.protocol.wire import (
     ErrorBody,
     ReplyBuilder,
     Request,
-    is_cut,
+    json_is_cut,
     plain_content,
 )
 from chatmagic.safe_text import without_lone_surrogates
@@ -515,7 +515,7 @@ def cut(text: str) -> bool:
     """Return whether a text that is no JSON is known as one that was cut."""
     with pytest.raises((ValueError, RecursionError)) as caught:
         wire.JSON_DECODER.decode(text)
-    return is_cut(caught.value)
+    return json_is_cut(caught.value)
 
 
 def test_json_that_ends_anywhere_is_known_to_be_cut() -> None:

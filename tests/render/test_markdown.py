@@ -555,7 +555,7 @@ def test_a_long_line_is_cut_where_a_page_would_be_busy(shape: str, part: str, lo
 def test_a_long_line_of_plain_text_is_cut(format: str) -> None:
     """In a box that is laid out once."""
     text = f'["{WORD * 120_000}"]'
-    html = reply_forms.to_html(text, format)
+    html = reply_forms.reply_html(text, format)
     assert "".join(PIECE.findall(html)) == escape(text, quote=False)
     assert "max-height: 40em" in html
 

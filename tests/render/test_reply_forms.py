@@ -20,9 +20,9 @@ from chatmagic.render.reply_forms import (
     excerpt,
     json_tree,
     live_reply,
-    to_html,
-    to_markdown,
-    to_text,
+    reply_html,
+    reply_markdown,
+    reply_text,
 )
 
 HOSTILE = '<img src=x onerror=alert(1)>\u202e</pre>"\x1b[31m'
@@ -44,7 +44,7 @@ def so_far(text: str, format: str, opening: str = "") -> str:
 @pytest.mark.parametrize("text", [HOSTILE, f'["{HOSTILE[:30]}"]', f"```\n{HOSTILE}\n```", ""])
 def test_no_form_lets_a_reply_act(format: str, text: str, *, live: bool) -> None:
     """Each escapes what it shows."""
-    html = so_far(text, format) if live else to_html(text, format)
+    html = so_far(text, format) if live else reply_html(text, format)
     assert "<img" not in html
     assert "\u202e" not in html
     assert "\x1b" not in html
@@ -53,17 +53,17 @@ def test_no_form_lets_a_reply_act(format: str, text: str, *, live: bool) -> None
 
 def test_markdown_is_markdown_and_text_is_shown_as_it_came() -> None:
     """As without any form; nothing in a text is Markdown."""
-    assert to_html("*a*", "markdown") == markdown.to_html("*a*")
-    assert "*a*\n# b" in to_html("*a*\n# b", "text")
-    assert to_text("*a*", "markdown") == to_text("*a*", "text") == "*a*"
+    assert reply_html("*a*", "markdown") == markdown.to_html("*a*")
+    assert "*a*\n# b" in reply_html("*a*\n# b", "text")
+    assert reply_text("*a*", "markdown") == reply_text("*a*", "text") == "*a*"
 
 
 def test_code_without_a_fence_is_code() -> None:
     """Also where it holds what looks like one; as it comes it is so in a block that goes on."""
-    assert "*a* = 1" in to_html("*a* = 1", "code")
-    assert to_html("```python\nx\n```", "code") == markdown.to_html("```python\nx\n```")
-    assert to_html("~~~\nx", "code") == markdown.to_html("~~~\nx")
-    assert to_html("", "code") == markdown.to_html("")
+    assert "*a* = 1" in reply_html("*a* = 1", "code")
+    assert reply_html("```python\nx\n```", "code") == markdown.to_html("```python\nx\n```")
+    assert reply_html("~~~\nx", "code") == markdown.to_html("~~~\nx")
+    assert reply_html("", "code") == markdown.to_html("")
     assert so_far("``` py\n*x*", "code") == so_far("``` py\n*x*", "markdown")
     assert "<em>" not in so_far("*x*", "code", opening="```python")
 
@@ -71,21 +71,21 @@ def test_code_without_a_fence_is_code() -> None:
 def test_json_is_a_tree() -> None:
     """While it comes it is code; where its text is another one, that is there too."""
     whole = '{\n  "a": 1\n}'
-    assert "As it came" not in to_html(whole, "json")
-    assert "<summary>1 field</summary>" in to_html(whole, "json")
-    assert "As it came" in to_html('{"a":1}', "json")
+    assert "As it came" not in reply_html(whole, "json")
+    assert "<summary>1 field</summary>" in reply_html(whole, "json")
+    assert "As it came" in reply_html('{"a":1}', "json")
     assert "<summary>" not in so_far('{"a":1', "json")
     assert 'aria-label="Code, json"' in so_far('{"a":1', "json")
-    assert to_text('{"a":1}', "json") == whole
+    assert reply_text('{"a":1}', "json") == whole
 
 
 def test_what_is_no_json_is_shown_with_where_it_fails() -> None:
     """As it came, fences and all."""
-    html = to_html('{"a"\n1}', "json")
+    html = reply_html('{"a"\n1}', "json")
     assert "<strong>No JSON at line 2, column 1.</strong>" in html
     assert "{&quot;a&quot;\n1}" in html or '{"a"\n1}' in html
-    assert "<strong>No JSON.</strong>" in to_html("[1e999]", "json")
-    assert to_text("```", "json") == "```"
+    assert "<strong>No JSON.</strong>" in reply_html("[1e999]", "json")
+    assert reply_text("```", "json") == "```"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_is_no_json_is_shown_with_where_it_fails() -> None:
 )
 def test_each_form_as_markdown(format: str, text: str, markdown: str) -> None:
     """What is no Markdown is fenced, or its signs are escaped."""
-    assert to_markdown(text, format).strip() == markdown
+    assert reply_markdown(text, format).strip() == markdown
 
 
 leaves = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)
@@ -205,7 +205,7 @@ def test_too_much_for_a_page_is_text() -> None:
     assert f"Shown as plain text: it has {MOST_VALUES + 1:,} values." in html
     assert json.dumps(list(range(MOST_VALUES)), indent=2) in html
     long = json.dumps(["x" * MOST_TREE])
-    assert f"it has {len(long):,} characters" in to_html(long, "json")
+    assert f"it has {len(long):,} characters" in reply_html(long, "json")
 
 
 def test_a_long_list_is_folded_at_first() -> None:

@@ -9,7 +9,7 @@ from hostile import CORPUS
 from markdown_it import MarkdownIt
 
 from chatmagic.render import formula_allowlist, markdown
-from chatmagic.render.safe_markdown import as_typed, escaped, fenced, to_markdown
+from chatmagic.render.safe_markdown import as_typed, code_block, escaped, to_markdown
 from chatmagic.safe_text import JOINER
 
 REPLY = r"""# Head
@@ -161,10 +161,10 @@ def test_no_sign_acts(text: str, written: str) -> None:
 
 def test_code_ends_no_block_of_latex_and_reads_no_file() -> None:
     """A word joiner stands in what would; a page that draws a language is not told it."""
-    assert fenced("a\n```", "Mermaid") == "````\na\n```\n````"
-    assert fenced("x", "PY") == "```py\nx\n```"
+    assert code_block("a\n```", "Mermaid") == "````\na\n```\n````"
+    assert code_block("x", "PY") == "```py\nx\n```"
     assert (
-        fenced("\\end{verbatim}{{< env X")
+        code_block("\\end{verbatim}{{< env X")
         == f"```\n\\end{JOINER}{{verbatim}}{{{{{JOINER}< env X\n```"
     )
     assert to_markdown("`{{< env`") == f"`{{{{{JOINER}< env`"

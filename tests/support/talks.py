@@ -100,7 +100,7 @@ def go_on(
     window = talk.window(owner, execution, last=old.last, order=order, again=old.number)
     part = replace(old, reply=Reply("+"), owner=owner, execution=execution, carried=window.carried)
     record = replace(part.to_record(digest("request")), continues=old.recorded_digest)
-    turn = continuation.joined(old, replace(part, record=record, again=old.number))
+    turn = continuation.joined_turn(old, replace(part, record=record, again=old.number))
     talk.add(turn, order=order)
     return talk.known_turns[talk.added]
 

@@ -18,7 +18,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic._log import swallowed
 from chatmagic.archive import notebook
-from chatmagic.conversation.record import joined, owner_of
+from chatmagic.conversation.record import joined_lines, owner_of
 from chatmagic.errors import InputError
 from chatmagic.jupyter.cells.executed_cells import CellNotes, CellRun
 from chatmagic.jupyter.cells.running_cell import cell_source, listed_by_page
@@ -97,8 +97,8 @@ def listed_in_file(path: Path, ran: Sequence[tuple[str, str]], source: str) -> L
     """
     try:
         cells = [
-            (str(cell.get("id", at)), cell["cell_type"], str(joined(cell["source"])))
-            for at, cell in enumerate(json.loads(notebook.content_of(path))["cells"])
+            (str(cell.get("id", at)), cell["cell_type"], str(joined_lines(cell["source"])))
+            for at, cell in enumerate(json.loads(notebook.notebook_content(path))["cells"])
         ]
     except (InputError, AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return None

@@ -108,10 +108,7 @@ def running(shell: InteractiveShell) -> Execution:
     Args:
         shell: the shell.
     """
-    history = shell.history_manager
-    # The shell's count may already be the next cell's.
-    number = (len(history.input_hist_raw) - 1 if history else 0) or shell.execution_count
-    label = f"cell [{number}]"
+    label = f"cell [{_number(shell)}]"
     parent = _request(shell)
     if not parent:
         return Execution(
@@ -189,6 +186,12 @@ def listed_by_page(shell: InteractiveShell) -> list[tuple[str, str | None]] | No
         ]
     except (TypeError, ValueError):
         return None
+
+
+def _number(shell: InteractiveShell) -> int:
+    """Return the running cell's number; the shell's count may already be the next cell's."""
+    history = shell.history_manager
+    return (len(history.input_hist_raw) - 1 if history else 0) or shell.execution_count
 
 
 def _request(shell: InteractiveShell) -> dict[str, Any]:

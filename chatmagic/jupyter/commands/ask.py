@@ -41,7 +41,10 @@ _NOT_PUT_IN: Final = (
 ABOVE_LIMIT: Final = 50_000
 """Default of the setting ``above_limit``, in characters."""
 _NO_MARKDOWN: Final = "the Markdown cells above do not go along: this run does not know them"
-_NAME_IT: Final = "JPY_SESSION_NAME=FILE names the notebook; of papermill, the one that it writes."
+_NAME_IT: Final = (
+    "JPY_SESSION_NAME=FILE names the notebook (of papermill, the one that it writes); "
+    "--no-markdown sends none anywhere."
+)
 _SINCE: Final = "since chatmagic was loaded. Nothing was sent."
 
 
@@ -414,7 +417,7 @@ CHAT: Final = Command(
     is_prompt=True,
     has_body=True,
     waits=False,
-    usage=magic_line.usage(EXAMPLES),
+    usage=magic_line.help_text(EXAMPLES),
 )
 FIX: Final = Command(
     "chat_fix", _fix, magic_line.OPTIONS, is_prompt=True, has_body=True, waits=False

@@ -43,10 +43,10 @@ def _history(kernel: Kernel, given: Arguments) -> None:
         listed = span and (int(span[1]), int(span[2]))
         reply_views.show_html(*transcript.listing(conversation, order, notebooks, here, listed))
     elif word == "all":
-        reply_views.show_html(*transcript.whole(conversation, turns, notebooks))
+        reply_views.show_html(*transcript.turns_in_full(conversation, turns, notebooks))
     elif re.fullmatch(r"[+-]?\d+", word):
         turn = turns[given.turn_number(len(turns)) - 1]
-        reply_views.show_html(*transcript.whole(conversation, (turn,), notebooks))
+        reply_views.show_html(*transcript.turns_in_full(conversation, (turn,), notebooks))
     else:
         reply_views.show_html(*transcript.matches(conversation, given.words, notebooks))
 
@@ -54,13 +54,13 @@ def _history(kernel: Kernel, given: Arguments) -> None:
 def _undo(kernel: Kernel, _: Arguments) -> None:
     """Take back the last change: a question, a re-run, or a reset."""
     change = kernel.session.change(Conversation.undo)
-    reply_views.show_change(transcript.undone(change), record.note("undo"))
+    reply_views.show_change(transcript.undone(change), record.change_record("undo"))
 
 
 def _redo(kernel: Kernel, _: Arguments) -> None:
     """Do the change again that ``%chat_undo`` took back last."""
     change = kernel.session.change(Conversation.redo)
-    reply_views.show_change(transcript.redone(change), record.note("redo"))
+    reply_views.show_change(transcript.redone(change), record.change_record("redo"))
 
 
 def _reset(kernel: Kernel, _: Arguments) -> None:
@@ -70,7 +70,9 @@ def _reset(kernel: Kernel, _: Arguments) -> None:
     aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
     held = kernel.session.conversation.window().instructions
     stay = "" if held is None else " The instructions still apply."
-    reply_views.show_change(f"A new conversation begins.{aside}{stay}", record.note("reset"))
+    reply_views.show_change(
+        f"A new conversation begins.{aside}{stay}", record.change_record("reset")
+    )
 
 
 HISTORY: Final = Command(

@@ -162,7 +162,7 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     replies = conversation.replies.get(turn.number, ())
     rows: list[transcript.Row] = []
     for count, each in enumerate(replies, 1):
-        html = reply_forms.to_html(each.reply.text, each.format)
+        html = reply_forms.reply_html(each.reply.text, each.format)
         shown = (f"<div {_CELL}>{html}</div>", reply_forms.excerpt(each.reply.text, each.format))
         rows.append((str(count), shown, _notes(each, turn)))
     end = f"Turn {number:,}: {reply_forms.excerpt(turn.as_typed)}"
@@ -206,7 +206,7 @@ def _retry_stale(kernel: Kernel) -> None:
         words = f"{elsewhere.lstrip() or 'No cell is stale.'} Nothing was sent."
         reply_views.show_html(*reply_views.sentence(words))
         return
-    quote = f"{stale_cells.quote(kernel.session, cells, causes)}.{elsewhere}"
+    quote = f"{stale_cells.in_words(kernel.session, cells, causes)}.{elsewhere}"
     if bridge is None or not page:
         words = f"{quote} Run these cells, in this order: {names}. Nothing was sent."
         reply_views.show_html(*reply_views.sentence(words))

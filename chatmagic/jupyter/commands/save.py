@@ -51,7 +51,7 @@ def _save(kernel: Kernel, given: Arguments) -> None:
         raise InputError(f"{_name(path)} is this notebook; save the conversation beside it.")
     write, is_as_written = _FORMS[path.suffix.lower()]
     extra = {"reasoning": True} if write is _markdown and REASONING in given.options else {}
-    if not force and path.exists() and not is_as_written(notebook.content_of(path)):
+    if not force and path.exists() and not is_as_written(notebook.notebook_content(path)):
         raise InputError(
             f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
             hint=f"Use another name, or {FORCE} to overwrite it.",
@@ -106,7 +106,7 @@ def _load(kernel: Kernel, given: Arguments) -> None:
 def _from_json(path: Path, after: int) -> tuple[Conversation, list[str]]:
     """Return the conversation of a JSON archive, and the lines to print."""
     try:
-        conversation = conversation_file.loads(notebook.content_of(path), after)
+        conversation = conversation_file.loads(notebook.notebook_content(path), after)
     except ValueError as error:
         raise InputError(
             f"{_name(path)} was not loaded: {str(error).rstrip('.')}. "

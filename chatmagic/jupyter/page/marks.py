@@ -116,7 +116,7 @@ class PageMarks:
             "marks": {ids[cell]: mark for cell, mark in words.items() if cell in ids},
             "below": {
                 ids[owner]: {
-                    "words": f"{stale_cells.quote(self._session, cells, causes, ' below')}.",
+                    "words": f"{stale_cells.in_words(self._session, cells, causes, ' below')}.",
                     "cells": [ids[cell] for cell in cells],
                 }
                 for owner, cells in below.items()

@@ -511,7 +511,7 @@ class Panels:
                 answer({"kind": "saved", "data": self._saved()})
             case "put":
                 turns = self.session.conversation.turns
-                cells = panel_content.cells_of(turns, message["turns"], message["cells"])
+                cells = panel_content.cells_for_turns(turns, message["turns"], message["cells"])
                 answer({"kind": "insert", "cells": cells})
             case _:
                 self._act(message, answer)

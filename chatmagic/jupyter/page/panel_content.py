@@ -36,7 +36,7 @@ MOST_PROMPT_DRAWN: Final = 20_000
 
 MOST_DRAWN: Final = 128
 """Number of replies kept as HTML: the saved transcript is made again with each turn."""
-_reply_html: Final = lru_cache(maxsize=MOST_DRAWN)(reply_forms.to_html)
+_reply_html: Final = lru_cache(maxsize=MOST_DRAWN)(reply_forms.reply_html)
 
 
 Aside: TypeAlias = tuple[int, Message]
@@ -180,7 +180,7 @@ def credits(state: CreditTracker, took: int | None, *, now: datetime) -> Message
     }
 
 
-def cells_of(
+def cells_for_turns(
     turns: Sequence[Turn], wanted: Collection[int] | None, on_page: Sequence[str]
 ) -> list[Message]:
     """Return the cells to make, in order, each with its place.

@@ -182,7 +182,10 @@ def test_a_run_that_does_not_know_the_notebook_says_so(
     dry = "%chat --dry --above 1 why?"
     shell.machine("a = 1")
     assert UNKNOWN in shell.machine(dry).everything
-    remedy = "JPY_SESSION_NAME=FILE names the notebook; of papermill, the one that it writes."
+    remedy = (
+        "JPY_SESSION_NAME=FILE names the notebook (of papermill, the one that it writes); "
+        "--no-markdown sends none anywhere."
+    )
     assert f"Note: {UNKNOWN}. {remedy}" in shell.machine("%chat --above 1 q").warned
     assert UNKNOWN not in shell.machine("%chat --dry --above 1 --no-markdown why?").everything
     assert UNKNOWN not in shell.do(dry).everything  # a console has no Markdown

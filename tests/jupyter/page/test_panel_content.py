@@ -122,9 +122,9 @@ def test_where_cells_go() -> None:
         turn(2, number=2, owner=owner_of("A")),
         turn(3, number=3, entry="panel", owner="p3"),
     ]
-    plan = panel_content.cells_of(turns, None, ["A"])
+    plan = panel_content.cells_for_turns(turns, None, ["A"])
     assert [(one.get("before"), one.get("after")) for one in plan] == [("A", None), (None, "A")]
-    (alone_,) = panel_content.cells_of(turns, [3], [])
+    (alone_,) = panel_content.cells_for_turns(turns, [3], [])
     assert "before" not in alone_
     assert "after" not in alone_
     assert alone_["cell"]["outputs"][0]["metadata"] == {}  # of a turn without a record
@@ -143,7 +143,7 @@ def test_the_records_of_cells_do_not_grow_with_the_panel() -> None:
         (None, [[], *([digest] for digest in digests[:4])]),
         ([0, 2, 4], [[], digests[:2], digests[2:4]]),
     ):
-        plan = panel_content.cells_of(turns, wanted, [])
+        plan = panel_content.cells_for_turns(turns, wanted, [])
         told = [one["cell"]["outputs"][0]["metadata"]["chatmagic"] for one in plan]
         assert [one["carried"] for one in told] == expected
 
@@ -151,7 +151,7 @@ def test_the_records_of_cells_do_not_grow_with_the_panel() -> None:
 def test_a_cell_has_the_options_of_its_turn() -> None:
     """Run, it sends what the panel sent."""
     asked = turn(1, number=1, entry="panel", owner="p1", temperature=0.5, last=2)
-    (cell,) = panel_content.cells_of([asked], None, [])
+    (cell,) = panel_content.cells_for_turns([asked], None, [])
     assert cell["cell"]["source"].splitlines()[0] == "%%chat -t 0.5 --last 2"
 
 
@@ -164,7 +164,7 @@ def test_a_cell_asks_as_typed_in_the_form_of_its_turn() -> None:
         typed="why?",
         values=(form,),
     )
-    (cell,) = panel_content.cells_of([asked], None, [])
+    (cell,) = panel_content.cells_for_turns([asked], None, [])
     assert cell["cell"]["source"] == "%%chat --format json\nwhy?"
 
 
