@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from html import escape
-from typing import Any, Final
+from typing import Final
 
 from chatmagic import safe_text
 from chatmagic._json import shared_fields
@@ -22,6 +22,7 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.api_key import redacted
 from chatmagic.render import gauge, reply_forms
 from chatmagic.render.sanitize import QUIET
+from chatmagic.session.events import Ask
 from chatmagic.session.ledger import EMULATOR, service_of
 
 _OWN_LINES: Final = frozenset(["base_url", "auth", "model", "cassette", "mode", "budget"])
@@ -79,11 +80,12 @@ class Status:
         state = "emulator" if endpoint.is_emulator else "live"
         return state if choice is None else f"{state}, {choice.mode}"
 
-    def defaults(self) -> dict[str, Any]:
-        """Return the parameters of the panel's questions, which are the defaults of cells."""
+    def defaults(self) -> Ask:
+        """Return an empty question with the parameters of the panel's, the defaults of cells."""
         settings = self.kernel.settings
-        parameters = shared_fields(magic_line.parse_line("", settings.trait_values()), Parameters)
-        return {**parameters, "above": None, "fit": settings.fit}  # no cell asks
+        defaults = magic_line.parse_line("", settings.trait_values())
+        question = Ask("", **shared_fields(defaults, Parameters))
+        return replace(question, above=None, fit=settings.fit)  # no cell asks
 
     def streams(self) -> bool:
         """Return whether pages show a reply while it arrives."""

@@ -60,11 +60,11 @@ def test_the_settings_in_force_are_told_in_words(
     assert f"Settings: {words}" in shown.texts[0]
     assert 'white-space: nowrap;">Settings</th>' in shown.html
     assert f">{words}</td>" in shown.html
-    assert kernel.defaults()["temperature"] == 0.5
-    assert kernel.defaults()["history"] is False
-    assert kernel.defaults()["fit"] is False
+    assert kernel.defaults().temperature == 0.5
+    assert kernel.defaults().history is False
+    assert kernel.defaults().fit is False
     shell.do("%config ChatMagics.fit = True")
-    assert kernel.defaults()["fit"] is True
+    assert kernel.defaults().fit is True
     assert "fit = True" in shell.do("%chat").texts[0]
     assert kernel.streams() is False
     shell.do("%chat_connect emulator")

@@ -11,7 +11,7 @@ import pytest
 from comm.base_comm import BaseComm
 
 if TYPE_CHECKING:
-    from chatmagic.jupyter.page.panel import Shown
+    from chatmagic.jupyter.page.panel_feed import Shown
 
 
 class PageComm(BaseComm):

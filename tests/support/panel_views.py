@@ -13,8 +13,9 @@ from message_types import conforms, types
 
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page.messages import Message
-from chatmagic.jupyter.page.panel import Shown
+from chatmagic.jupyter.page.panel_feed import Shown
 from chatmagic.models import Reply
+from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
 
 PATIENCE = 60.0
@@ -44,9 +45,9 @@ class Kernel:
         """Say where."""
         return {"state": "live", "rows": [["Service", "here"]], "model": "", "models": []}
 
-    def defaults(self) -> dict[str, Any]:
-        """Return the parameters."""
-        return self.given
+    def defaults(self) -> Ask:
+        """Return a question with the parameters."""
+        return Ask("", **self.given)
 
     def streams(self) -> bool:
         """Return whether replies are shown while they come."""

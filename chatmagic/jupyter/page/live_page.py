@@ -15,7 +15,8 @@ from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
-    from chatmagic.jupyter.page.panel import KernelStatus, Panels
+    from chatmagic.jupyter.page.panel import Panels
+    from chatmagic.jupyter.page.panel_log import KernelStatus
 
 
 class LivePage:
