@@ -23,6 +23,7 @@ import requests
 import urllib3
 from requests.utils import get_environ_proxies
 
+from chatmagic import _started_emulators
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic._version import __version__
 from chatmagic.client import network_errors
@@ -37,7 +38,7 @@ from chatmagic.client.connections import (
 from chatmagic.client.endpoint import ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.models import Origin
-from chatmagic.protocol.url import is_loopback, models_url, request_url
+from chatmagic.protocol.url import is_loopback, models_url, origin, request_url
 from chatmagic.protocol.wire import EMULATOR_SERVER
 
 PIECE_BYTES: Final = 65_536
@@ -174,7 +175,7 @@ class HttpTransport:
                 proxies={} if self._is_loopback else get_environ_proxies(url),
                 verify=True if bundle is None else bundle[1],
             )
-            return HttpExchange(response, clock)
+            return HttpExchange(response, clock, self._url)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             clock.stop()
             halt.cut()
@@ -196,13 +197,21 @@ class HttpTransport:
 class HttpExchange:
     """An answer whose status and headers are there (see :class:`Exchange`)."""
 
-    def __init__(self, response: requests.Response, clock: Clock) -> None:
-        """Take over a response whose body has not been read."""
+    def __init__(self, response: requests.Response, clock: Clock, url: str) -> None:
+        """Take over a response whose body has not been read.
+
+        Args:
+            response: the response.
+            clock: its time limits.
+            url: the address of the request.
+        """
         self.status = response.status_code
         raw: urllib3.HTTPResponse = response.raw
         self.headers = tuple(raw.headers.items())
         server = raw.headers.get("server", "")
-        self.origin: Origin = "emulator" if server.startswith(EMULATOR_SERVER) else "live"
+        # Any server can send the header: it counts at an address where no other can listen.
+        is_emulator = server.startswith(EMULATOR_SERVER) and _started_emulators.is_one(origin(url))
+        self.origin: Origin = "emulator" if is_emulator else "live"
         self._raw = raw
         self._clock = clock
         self._halt = clock.halt

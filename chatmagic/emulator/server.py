@@ -20,6 +20,7 @@ from socketserver import ThreadingTCPServer
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
+from chatmagic import _started_emulators
 from chatmagic._json import whole_number
 from chatmagic.emulator.service import FRESH, HttpRequest, HttpResponse, Settings, Used, respond
 from chatmagic.errors import InputError
@@ -75,6 +76,7 @@ class Emulator:
         )
         self._running = server, thread
         thread.start()
+        _started_emulators.note(self.url)
         return self.url
 
     def stop(self) -> None:
@@ -83,6 +85,7 @@ class Emulator:
         self._running = None
         # In a forked child the thread does not exist, and the connections are the parent's.
         if running is not None and running[1].is_alive():
+            _started_emulators.forget(self.url)
             running[0].end()
 
     def __enter__(self) -> Self:

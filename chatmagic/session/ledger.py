@@ -4,7 +4,8 @@ All sessions of a process share one, ``session.ledger``. It is a link that each 
 (:mod:`chatmagic.session.exchange`), in any thread. It refuses a request if the used, the reserved
 and its estimated amounts exceed the budget. While no answer has shown a cost yet, the first request
 reserves the whole rest, so a second one is refused until the first has ended. A replay from a
-cassette does not enter the ledger. A request to the emulator does, and does not count.
+cassette does not enter the ledger. A request to an emulator that this process started does, and
+does not count.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from http import HTTPStatus
 from statistics import mean
 from typing import Any, Final, Literal
 
-from chatmagic import _initial_environ
+from chatmagic import _initial_environ, _started_emulators
 from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive.table import dataframe
@@ -122,8 +123,12 @@ class Reservation:
 
     @property
     def counts(self) -> bool:
-        """Whether budgets count it."""
-        return self.service != EMULATOR
+        """Whether budgets count it, as they do unless it goes to an emulator of this process.
+
+        No answer has a part in this: a service could lift a budget by its header.
+        """
+        is_practice = _started_emulators.is_one(self.endpoint.origin)
+        return not (is_practice or self.endpoint.is_emulator)
 
     @property
     def took(self) -> int | None:
@@ -174,7 +179,7 @@ class Meter:
         falls: total fall of the figures.
         unknown: number of requests whose cost no figure shows.
         awaited: number of requests whose cost the next figure shows.
-        is_emulator: whether an emulator answers, which takes nobody's credits.
+        is_emulator: whether it is an emulator of this process, which takes nobody's credits.
         costs: known costs of the last ten requests in credits, oldest first.
     """
 
@@ -478,7 +483,7 @@ class Ledger:
         with self._lock:
             if reservation.was_sent(problem):
                 self._enter(reservation, reply, problem)
-                self._turns += reservation.counts and reply.origin != EMULATOR
+                self._turns += reservation.counts
             self._held.discard(reservation)
             if reservation.counts:
                 self._note_budgets()
@@ -502,7 +507,7 @@ class Ledger:
         is_question = reservation.entry != "models"
         is_reply = bool(text) or (problem is None and reply.state == "complete")
         meter.answers += is_reply and is_question
-        meter.is_emulator = meter.is_emulator or reply.origin == EMULATOR
+        meter.is_emulator = not reservation.counts
         self._count += 1
         row = LedgerRow(
             number=self._count,

@@ -14,6 +14,7 @@ import pytest
 from environments import GivenEnvironment
 from hypothesis import given as examples
 from hypothesis import strategies as st
+from logged import Emulator
 from row_service import RowService
 
 from chatmagic import _initial_environ
@@ -286,13 +287,25 @@ def test_the_environments_budget_holds_beside_the_notebooks(
 
 
 def test_what_the_emulator_answers_counts_nothing() -> None:
-    """That of the kernel, and one of another process, which its answers tell."""
+    """That of the kernel, and another one of this process, as long as it listens."""
     account = Account(kept("2 turns"))
     account.ask(5, endpoint=EMULATOR)
-    for _ in range(5):
-        account.ledger.end(account.begin(), account.reply(origin="emulator"))
+    with Emulator() as other:
+        account.ask(5, endpoint=replace(SERVICE, base_url=other.url))
     assert account.counted == (0, 0)
-    assert [row.service for row in account.ledger][4:6] == ["emulator", SERVICE.origin]
+    assert [row.service for row in account.ledger][4:6] == ["emulator", other.url]
+    with pytest.raises(BudgetError):
+        account.ask(3, endpoint=replace(SERVICE, base_url=other.url))
+
+
+@pytest.mark.parametrize("budget", ["2 turns", "2"])
+def test_no_answer_lifts_a_budget(budget: str) -> None:
+    """A service that says that it is the emulator is counted as any other."""
+    account = Account(kept(budget))
+    for _ in range(2):
+        account.ledger.end(account.begin(), account.reply(origin="emulator"))
+    with pytest.raises(BudgetError):
+        account.begin()
 
 
 def test_credits_that_nobody_tells() -> None:
