@@ -161,6 +161,14 @@ def test_each_module_has_the_test_file_of_its_name() -> None:
     assert sorted(own - tests) == []
 
 
+def test_what_tests_share_is_listed() -> None:
+    """By the page beside it, which says for which kind of test."""
+    support = ROOT / "tests" / "support"
+    page = (support / "README.md").read_text("utf-8")
+    names = {path.stem for path in files("tests/support/*.py")}
+    assert names == names & {*re.findall(r"`(\w+)`", page)}
+
+
 def test_the_top_level_holds_what_it_should() -> None:
     """Nothing lies about, and no dependency is listed that nothing imports."""
     command = ["git", "ls-files"]

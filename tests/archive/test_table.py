@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,14 @@ def test_errors_stand_beside_the_data(tmp_path: Path) -> None:
             error=f"{tmp_path / 'b.ipynb'} is not a notebook of format 4.",
         )
     ]
+
+
+def test_the_manual_names_the_columns() -> None:
+    """So a column that is added, or taken away, is told to readers."""
+    page = (ROOT / "notebooks" / "reference" / "python.md").read_text("utf-8")
+    table = page.partition("| Columns | Content |\n|---|---|\n")[2].partition("\n\n")[0]
+    named = [re.findall(r"`(\w+)`", row.split("|")[1]) for row in table.splitlines()]
+    assert sorted(chain.from_iterable(named)) == sorted(item.name for item in fields(TurnRow))
 
 
 def test_files_are_named_by_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ import json
 from IPython.display import display
 from chatmagic.render import reply_forms
 format, text = json.load(open("kind.json"))
-display({"text/html": reply_forms.to_html(text, format)}, raw=True)
+display({"text/html": reply_forms.reply_html(text, format)}, raw=True)
 """
 
 

@@ -91,6 +91,7 @@ def test_a_reply_that_is_cut_anywhere_is_whole_again(kind: str, begins: str) -> 
         ("It jumps ", "jumps", "It jumps jumps"),
         ("aaaaaaaaab", "aaaaaaaab, c", "aaaaaaaaab, c"),
         ("```\nx = 1", "```\nDone.", "```\nx = 1\n```\nDone."),
+        ("```\nx = abcdefgh", "```\nabcdefgh\ny", "```\nx = abcdefgh\ny"),
         ("See:", "```\nx\n```", "See:\n```\nx\n```"),
         ("````md\n", "```py\nx\n```\n````", "````md\n```py\nx\n```\n````"),
         ("|--------", "--------|", "|----------------|"),

@@ -127,6 +127,14 @@ def test_the_others_are_known_by_their_status(
     assert "\n" not in str(error)
 
 
+def test_a_status_of_another_page_says_that_no_chat_is_there() -> None:
+    """These all say that the address takes no such request (RFC 9110)."""
+    for status in (405, 406, 410, 414, 415, 421, 426):
+        error = told(status, b"")
+        assert type(error) is RequestRejectedError
+        assert error.message == f"This address takes no questions (HTTP {status})."
+
+
 def test_no_refusal_is_without_a_next_step() -> None:
     """Whatever the status, and whatever server answers."""
     for status in range(400, 600):
