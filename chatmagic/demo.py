@@ -23,7 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from chatmagic.archive.atomic_files import replace_content
+from chatmagic._files import PRIVATE, replace_content
 from chatmagic.errors import ChatError, InputError
 
 Handler = Callable[[int, FrameType | None], object]
@@ -213,26 +213,27 @@ def _run_lab(command: list[str], private: Path, token: str) -> int:
     }.items():
         file = private / "config" / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(content), encoding="utf-8")
-    log = private / "log"
+        replace_content(file, json.dumps(content).encode(), PRIVATE)
     caught = list[int]()
-    with log.open("wb") as out, on_signals(lambda number, _: caught.append(number)):
-        # In its own process session JupyterLab gets no Ctrl-C, and ends when it is terminated here.
-        server = subprocess.Popen(  # noqa: S603 - no shell, and no word of a user
-            command,
-            env=lab_environment(os.environ, private),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        while server.poll() is None and not caught:
-            time.sleep(_TICK)
-        ended = server.poll()
-        end(server, caught)
-    if not ended:
-        return 0
-    last = log.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:]
+    with tempfile.TemporaryFile() as log:
+        with on_signals(lambda number, _: caught.append(number)):
+            # In its own process session JupyterLab gets no Ctrl-C, and ends when terminated here.
+            server = subprocess.Popen(  # noqa: S603 - no shell, and no word of a user
+                command,
+                env=lab_environment(os.environ, private),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            while server.poll() is None and not caught:
+                time.sleep(_TICK)
+            ended = server.poll()
+            end(server, caught)
+        if not ended:
+            return 0
+        log.seek(0)
+        last = log.read().decode(errors="replace").splitlines()[-_LAST_LINES:]
     print(*last, sep="\n", end="\n" if last else "", file=sys.stderr)
     raise ChatError(f"JupyterLab ended with exit code {ended}.")
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from chatmagic.archive.atomic_files import content_of, replace_content
+from chatmagic._files import content_of, replace_content
 from chatmagic.errors import ChatError, InputError
 
 LINES: Final = """\
@@ -71,8 +71,7 @@ def config_file(*, system: bool) -> Path:
             hint="Leave out --system: the lines go into this environment.",
         )
     folder = SYSTEM if system else Path(sys.prefix, "etc", "ipython")
-    # A link stays a link: its target is replaced.
-    return (folder / NAME).resolve()
+    return folder / NAME
 
 
 def _changed(old: bytes, path: Path, *, uninstall: bool) -> bytes:

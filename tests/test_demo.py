@@ -114,6 +114,22 @@ def test_what_is_there_is_never_overwritten(lessons: Path, tmp_path: Path) -> No
     assert (lessons / "02-more.ipynb").read_text() == "the lesson's\n"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="no such links there")
+def test_a_lesson_is_not_written_through_a_link(lessons: Path, tmp_path: Path) -> None:
+    """A link to nothing becomes the lesson; one to a file stays, as a file of the user's does."""
+    folder, profile = tmp_path / "cloned", tmp_path / "profile"
+    folder.mkdir()
+    profile.write_text("mine")
+    (folder / "01-quickstart.ipynb").symlink_to(tmp_path / "none")
+    (folder / "02-more.ipynb").symlink_to(profile)
+    (folder / ".01-quickstart.ipynb.new").symlink_to(profile)
+    copied, kept = demo.copy_lessons(lessons, folder)
+    assert (copied, kept) == (["01-quickstart.ipynb", "cassettes/02.json"], ["02-more.ipynb"])
+    assert not (tmp_path / "none").exists()
+    assert not (folder / "01-quickstart.ipynb").is_symlink()
+    assert profile.read_text() == "mine"
+
+
 def test_a_folder_that_cannot_be_written_to_is_one_line(
     pretended: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -95,13 +95,17 @@ def test_a_folder_that_cannot_be_written(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
-def test_a_link_stays_a_link(config: Path, tmp_path: Path) -> None:
-    """What it leads to has the lines."""
+def test_a_link_becomes_a_file(config: Path, tmp_path: Path) -> None:
+    """It has the content of the linked file and the lines; that file stays as it is."""
     config.parent.mkdir(parents=True)
-    config.symlink_to(tmp_path / "shared.py")
-    cli.main(["install"])
-    assert config.is_symlink()
-    assert (tmp_path / "shared.py").read_text() == install.LINES
+    linked = tmp_path / "shared.py"
+    linked.write_bytes(OTHERS + b"\n")
+    config.symlink_to(linked)
+    assert cli.main(["install"]) == 0
+    assert not config.is_symlink()
+    assert config.read_bytes() == OTHERS + b"\n" + install.LINES.encode()
+    assert cli.main(["install", "--uninstall"]) == 0
+    assert config.read_bytes() == linked.read_bytes() == OTHERS + b"\n"
 
 
 def test_the_whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:

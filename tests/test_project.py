@@ -18,7 +18,8 @@ import chatmagic
 PACKAGE = ROOT / "chatmagic"
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}
 TOP = frozenset(
-    {"_initial_environ", "_json", "_json_reply", "_log", "_started_emulators", "_version"}
+    {"_files", "_initial_environ", "_json", "_json_reply", "_log", "_started_emulators"}
+    | {"_version"}
     | {"errors", "models", "safe_text"}
 )
 MIDDLE = ("client", "conversation", "render", "emulator")

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
-from chatmagic import _json
-from chatmagic.archive import atomic_files
+from chatmagic import _files, _json
 from chatmagic.conversation import cell_magics
 from chatmagic.conversation.cell_magics import Plan
 from chatmagic.conversation.record import (
@@ -216,7 +215,7 @@ def notebook_content(path: Path) -> bytes:
     Raises:
         InputError: there is no file, or it cannot be read.
     """
-    content = atomic_files.content_of(path)
+    content = _files.content_of(path)
     if content is None:
         raise InputError(f"{path} is not there.")
     return content

@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
+from chatmagic._files import open_file
 from chatmagic._json import iso, shared_fields
 from chatmagic.archive import notebook, output, restore
 from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
@@ -154,7 +155,7 @@ def _files(path: Path) -> list[Path]:
 def _has_head(path: Path) -> bool:
     """Return whether a file begins like a cassette; others of its kind hold rows of a map."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return b'"cassette"' in file.readline(WIDEST)
     except OSError:
         return False

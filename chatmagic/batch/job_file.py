@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
-from typing import Any, Final, Self, cast
+from typing import Any, BinaryIO, Final, Self, cast
 
+from chatmagic._files import open_file, open_to_change, try_lock
 from chatmagic._json import (
     digest,
     exact_count,
@@ -31,13 +31,10 @@ from chatmagic._json import (
     iso,
     json_field,
 )
-from chatmagic._log import log_swallowed, swallowed
+from chatmagic._log import swallowed
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import BodyFacts, Usage
 from chatmagic.safe_text import without_lone_surrogates
-
-if sys.platform != "win32":
-    import fcntl
 
 BEGINNING: Final = b'{"key": "'
 """Beginning of each line, by which a file of rows is recognized."""
@@ -135,7 +132,7 @@ class JobFile:
         """Open nothing yet."""
         self.path = path
         self._replays = replays
-        self._file: FileIO | None = None
+        self._file: FileIO | BinaryIO | None = None
         self._at: dict[bytes, int] = {}
         """Offset of the last line of each key; 16 bytes of a digest distinguish keys."""
         self._failed: set[bytes] = set()
@@ -155,10 +152,8 @@ class JobFile:
             InputError: it cannot be opened, another job has it, or it is another file.
         """
         try:
-            if not self._replays:
-                self.path.touch()
             # Not the mode for appending, as a line overwrites its room.
-            self._file = FileIO(self.path, "r" if self._replays else "r+")
+            self._file = open_file(self.path) if self._replays else open_to_change(self.path)
         except (OSError, ValueError) as error:
             if self._replays and isinstance(error, FileNotFoundError):
                 return self
@@ -167,8 +162,12 @@ class JobFile:
             raise InputError(
                 f"{self.path.name} cannot be {done}: {why}. Nothing was sent."
             ) from None
-        if not self._replays:
-            self._lock_file(self._file)
+        if not self._replays and not try_lock(self._file.fileno()):
+            raise InputError(
+                f"{self.path.name} is in use by another map, here or in another kernel. Nothing "
+                "was sent.",
+                hint="Wait for it, stop it, or name another file=….",
+            )
         self._read(self._file)
         self._is_ours = not self._replays
         return self
@@ -262,7 +261,7 @@ class JobFile:
         if not self._at:
             yield from (None for _ in places)
             return
-        with self.path.open("rb") as file:
+        with open_file(self.path) as file:
             for at in places:
                 file.seek(at or 0)
                 yield None if at is None else RowReply.from_line(file.readline())
@@ -280,21 +279,7 @@ class JobFile:
                     self.path.unlink()
             self._file.close()
 
-    def _lock_file(self, file: FileIO) -> None:
-        if sys.platform == "win32":
-            return
-        try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                f"{self.path.name} is in use by another map, here or in another kernel. Nothing "
-                "was sent.",
-                hint="Wait for it, stop it, or name another file=….",
-            ) from None
-        except OSError as error:
-            log_swallowed(error)  # a file system without locks
-
-    def _read(self, file: FileIO) -> None:
+    def _read(self, file: FileIO | BinaryIO) -> None:
         """Note the place of each row's last line; end or drop an unfinished last line.
 
         A line that a power cut has torn costs only its own row.
@@ -303,7 +288,7 @@ class JobFile:
             file: the file to repair, unless it is only read.
         """
         is_ended = True
-        with self.path.open("rb") as lines:
+        with open_file(self.path) as lines:
             for line in lines:
                 # After a torn line the next one may follow without a line end.
                 begin = max(line.rfind(BEGINNING), 0)

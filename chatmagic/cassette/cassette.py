@@ -22,8 +22,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
+from chatmagic._files import LONGEST_WAIT
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.cassette.file import CassetteFile, Interaction, from_notebook
+from chatmagic.cassette.file import (
+    CassetteFile,
+    FolderLockedError,
+    Interaction,
+    from_notebook,
+)
 from chatmagic.cassette.match import Matcher, Query, difference, nearest
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE, first_set
 from chatmagic.client.endpoint import Endpoint, Timeout
@@ -200,14 +206,21 @@ class Cassette:
     Args:
         config: the file and the mode.
         news: list to which lines for the user are added, on interactions that the file had lost.
+        notify: shows a line to the user at once.
 
     Raises:
         InputError: the file is missing in a replay, or cannot be used.
     """
 
-    def __init__(self, config: CassetteConfig, news: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        config: CassetteConfig,
+        news: list[str] | None = None,
+        notify: Callable[[str], object] = str,
+    ) -> None:
         """Read the file."""
         self.config = config
+        self._notify = notify
         self.trouble: ChatError | None = None
         """Error of the last attempt to save; ``None`` if it succeeded."""
         self._news = [] if news is None else news
@@ -314,6 +327,8 @@ class Cassette:
     def record(self, recorded: Interaction, query: Query) -> None:
         """Record an interaction and save it at once.
 
+        While another process has locked the folder, it stays unsaved, which is said.
+
         Args:
             recorded: the interaction.
             query: the request that it answers.
@@ -323,7 +338,11 @@ class Cassette:
         """
         if self._matcher.add(recorded, query, refresh=self.config.mode == "refresh"):
             self._recorded += 1
-            self.save()
+            try:
+                self.save()
+            except FolderLockedError as error:
+                # The reply is there, and a later question tries again to save it.
+                self._notify(f"{error.message} {error.hint}")
 
     def take(self, interactions: Sequence[Interaction]) -> list[Interaction]:
         """Record interactions that another cassette could not save.
@@ -395,11 +414,14 @@ class Cassette:
         Raises:
             ChatError: the file cannot be written.
         """
+        # While another process has locked the folder, only the first exchange waits for it.
+        longest = LONGEST_WAIT if self.trouble is None else 0.0
         try:
-            self._file.save(self._merge)
+            self._file.save(self._merge, self._say_waiting, longest=longest)
         except ChatError as error:
             log_swallowed(error)
-            self.trouble = ChatError(
+            kind = FolderLockedError if isinstance(error, FolderLockedError) else ChatError
+            self.trouble = kind(
                 f"{error.message} The recorded replies are kept in memory.",
                 hint=f"{MAGIC} tries again, {MAGIC} OTHER --record saves it in another file.",
             )
@@ -411,6 +433,12 @@ class Cassette:
                 f"written again. {MAGIC} --prune removes exchanges."
             )
             self._gone = 0
+
+    def _say_waiting(self) -> None:
+        self._notify(
+            f"Another process has locked the folder of {self.config.name}; the recorded reply "
+            f"waits {LONGEST_WAIT:.0f} s at most to be saved."
+        )
 
     def retry(self) -> None:
         """Try again to save; :attr:`trouble` holds the error if that fails."""
@@ -444,10 +472,15 @@ class Cassette:
 
 
 class ActiveCassette:
-    """The cassette that answers and records one session's requests."""
+    """The cassette that answers and records one session's requests.
 
-    def __init__(self) -> None:
+    Args:
+        notify: shows a line to the user at once.
+    """
+
+    def __init__(self, notify: Callable[[str], object] = str) -> None:
         """Start without a cassette."""
+        self._notify = notify
         self.current: Cassette | None = None
         self._left: list[Interaction] = []
         """Interactions that ejected cassettes could not save; the next recording one takes them."""
@@ -472,7 +505,7 @@ class ActiveCassette:
         if self.current is not None and self.current.config != config:
             self.eject()
         if self.current is None and config is not None:
-            self.current = Cassette(config, self._news)
+            self.current = Cassette(config, self._news, self._notify)
             self._left = self.current.take(self._left)
         if self.current is not None:
             self.current.retry()

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from chatmagic import _json
+from chatmagic._files import LONGEST_WAIT, content_of, folder_lock, replace_content
 from chatmagic._json import (
     exact,
     exact_count,
@@ -40,7 +41,6 @@ from chatmagic._json import (
 )
 from chatmagic._log import swallowed
 from chatmagic.archive import notebook, restore
-from chatmagic.archive.atomic_files import content_of, folder_lock, replace_content
 from chatmagic.conversation.question import ASKED_FOR_THE_REST, AsTyped, Value
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.turn import NOTHING
@@ -367,6 +367,10 @@ def _linked(drafts: Sequence[tuple[str, Interaction]]) -> tuple[Interaction, ...
 # --- The file -----------------------------------------------------------------------------------
 
 
+class FolderLockedError(ChatError):
+    """Another process has locked the folder of a cassette for too long."""
+
+
 class CassetteFile:
     """The file of one cassette. Each change is one step, so the file is never half written.
 
@@ -376,10 +380,9 @@ class CassetteFile:
 
     def __init__(self, path: Path) -> None:
         """Read nothing yet."""
-        # The target of a link is replaced, not the link. A link to itself fails when it is read.
         self.path = path
-        with swallowed(OSError, RuntimeError, ValueError):
-            self.path = path.resolve()
+        with swallowed(OSError):
+            self.path = path.absolute()
         self._content: bytes | None = None
         self._names: _Names = {}
         self.held: tuple[Interaction, ...] = ()
@@ -403,20 +406,29 @@ class CassetteFile:
             self._names, self._content = _names(self.held), content
         return self.held
 
-    def save(self, merge: Merge) -> None:
-        """Write the file anew in one step, if its exchanges change.
+    def save(
+        self,
+        merge: Merge,
+        waiting: Callable[[], object] = lambda: None,
+        *,
+        longest: float = LONGEST_WAIT,
+    ) -> None:
+        """Write the file anew in one step, if its exchanges change; a link becomes a file.
 
         Args:
             merge: returns the interactions to write. Its arguments are the interactions that the
                 file held when it was last read or written here, and those that it holds now.
+            waiting: called if another process has locked the folder for a second.
+            longest: seconds after which its lock is no longer waited for.
 
         Raises:
             InputError: the present content cannot be read.
+            FolderLockedError: another process has had the lock for too long.
             ChatError: the file cannot be written.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with folder_lock(self.path.parent):
+            with folder_lock(self.path.parent, waiting, longest=longest):
                 before, now = self.held, self.read_interactions()
                 new = tuple(merge(before, now))
                 if new != now:
@@ -424,8 +436,9 @@ class CassetteFile:
                     replace_content(self.path, content)
                     self.held, self._names, self._content = new, names, content
         except OSError as error:
+            kind = FolderLockedError if isinstance(error, TimeoutError) else ChatError
             why = error.strerror or type(error).__name__
-            raise ChatError(f"{self.path.name} could not be written: {why}.") from None
+            raise kind(f"{self.path.name} could not be written: {why}.") from None
 
     def _content_with(
         self, now: tuple[Interaction, ...], new: tuple[Interaction, ...]

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import platformdirs
 
+from chatmagic._files import open_file
 from chatmagic.client import key_store
 from chatmagic.client.advice_wording import words_for_python
 from chatmagic.client.endpoint import AUTH_VARIABLE, KEY_VARIABLES, NO_ADDRESS, Endpoint, Server
@@ -360,7 +361,8 @@ def known_servers() -> dict[str, Server]:
 def _read(path: Path, ours: dict[str, Server]) -> dict[str, Server]:
     """Return servers with those in a file; as they are if there is no such file."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        with open_file(path) as file:
+            content = tomllib.load(file)
     except (FileNotFoundError, NotADirectoryError):
         return ours
     except OSError as error:

@@ -7,12 +7,13 @@ that ``CHATMAGIC_API_KEY_FILE`` names. No message repeats its content.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import stat
-import tempfile
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +23,13 @@ from typing import Any, Final, Literal
 
 import platformdirs
 
+from chatmagic._files import (
+    PRIVATE,
+    clear_unfinished,
+    folder_lock,
+    open_file,
+    replace_content,
+)
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.client.endpoint import KEY_VARIABLES
 from chatmagic.errors import InputError
@@ -30,8 +38,10 @@ from chatmagic.protocol.api_key import Secret
 Storage = Literal["keyring", "private file"]
 SERVICE: Final = "chatmagic"
 FILE: Final = "keys.json"
-CAREFULLY: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""Flags for opening a file: no link is followed, and a pipe in its place is not waited for."""
+UNFINISHED: Final = "what an interrupted save left"
+"""Copies of the private file; a killed process may leave one."""
+_EARLIER: Final = "tmp????????"
+"""Pattern of their names in earlier releases."""
 
 
 _in_keyring: Final[dict[tuple[Path, str], Secret | None]] = {}
@@ -88,15 +98,18 @@ class KeyStore:
             with swallowed():
                 self.keyring.set_password(SERVICE, place, key.reveal())
                 _in_keyring[self._file, place] = key
-                with swallowed(InputError):
+                with swallowed(InputError), self._changing():
                     self._write({**self._read(), place: None})
                 return "keyring"
-        self._write({**self._read(), place: key.reveal()})
+        with self._changing():
+            self._write({**self._read(), place: key.reveal()})
         self._forget_in_keyring(place)
         return "private file"
 
-    def forget(self, place: str) -> list[Storage]:
+    def forget(self, place: str) -> list[str]:
         """Remove the key of a place from all storages; return these storages.
+
+        What an interrupted save left is removed, too, whatever keys it holds.
 
         Args:
             place: as for :meth:`load`.
@@ -104,11 +117,8 @@ class KeyStore:
         Raises:
             InputError: as :meth:`save`.
         """
-        gone: dict[Storage, bool] = {
-            "keyring": self._forget_in_keyring(place),
-            "private file": self._drop(place),
-        }
-        return [storage for storage, is_gone in gone.items() if is_gone]
+        gone = ["keyring"] if self._forget_in_keyring(place) else []
+        return gone + self._forget_in_file(place)
 
     def places(self) -> tuple[str, ...]:
         """Return the places that keys are kept for; none if the private file cannot be used."""
@@ -165,14 +175,33 @@ class KeyStore:
                     return True
         return False
 
-    def _drop(self, place: str) -> bool:
-        """Remove a place from the private file; return whether its key was there."""
-        kept = self._read()
-        if place not in kept:
-            return False
-        key = kept.pop(place)
-        self._write(kept)
-        return key is not None
+    def _forget_in_file(self, place: str) -> list[str]:
+        """Remove a place from the private file; return what held its key."""
+        if not self.folder.is_dir():
+            return []
+        with self._changing() as is_cleared:
+            gone = [UNFINISHED] if is_cleared else []
+            kept = self._read()
+            if place in kept:
+                gone += [] if kept.pop(place) is None else ["private file"]
+                self._write(kept)
+        return gone
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[bool]:
+        """Return a context in which this process alone changes the file.
+
+        Its value is whether it has removed what an interrupted save left.
+
+        Raises:
+            InputError: the file cannot be changed.
+        """
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with folder_lock(self.folder):
+                yield clear_unfinished(self.folder, _EARLIER) > 0
+        except OSError as error:
+            raise InputError(f"{self._file} cannot be written: {error.strerror}.") from None
 
     @property
     def _file(self) -> Path:
@@ -184,22 +213,20 @@ class KeyStore:
         The open file is checked, and no link followed.
         """
         try:
-            handle = os.open(self._file, os.O_RDONLY | CAREFULLY)
+            file = open_file(self._file, follows=False)
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except OSError:
             raise self._not_private() from None
-        state = os.fstat(handle)
+        state = os.fstat(file.fileno())
         if os.name == "posix" and (
-            not stat.S_ISREG(state.st_mode)
-            or state.st_uid != os.getuid()
-            or state.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+            state.st_uid != os.getuid() or state.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
         ):
-            os.close(handle)
+            file.close()
             raise self._not_private()
         # json's exception quotes the text that it read, so it is not passed on.
         wrong = swallowed(ValueError, RecursionError, AttributeError)
-        with os.fdopen(handle, "rb") as file, wrong:
+        with file, wrong:
             return {
                 place: key
                 for place, key in json.load(file).items()
@@ -218,18 +245,7 @@ class KeyStore:
 
     def _write(self, keys: Mapping[str, str | None]) -> None:
         """Replace the file in one step; it is private from its first byte on."""
-        name = None
-        try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.folder)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(keys, file)
-            Path(name).replace(self._file)
-        except OSError as error:
-            if name is not None:
-                # This file holds the keys, where no user would look for them.
-                Path(name).unlink(missing_ok=True)
-            raise InputError(f"{self._file} cannot be written: {error.strerror}.") from None
+        replace_content(self._file, json.dumps(keys).encode(), PRIVATE)
 
 
 def open_store() -> KeyStore:
@@ -287,7 +303,7 @@ _ASSIGNED: Final = r"(?m)^\s*(?:export\s+)?[A-Za-z_]\w*\s*=\s*([^=\s].*)$"
 
 
 def key_in_file(path: str) -> tuple[Secret | None, tuple[str, ...]]:
-    """Return the key that a file holds, and a warning if others can read the file.
+    """Return the key that a file holds, and warnings if others can read or change the file.
 
     Args:
         path: the file, as the variable names it.
@@ -298,7 +314,7 @@ def key_in_file(path: str) -> tuple[Secret | None, tuple[str, ...]]:
     Raises:
         InputError: it cannot be read, or holds an assignment.
     """
-    text, mode = _read(path)
+    text, state = _read(path)
     is_assigned = re.search(_ASSIGNED, text) is not None
     key = Secret.or_none(text)
     del text  # a traceback with its locals shows only a Secret
@@ -307,10 +323,21 @@ def key_in_file(path: str) -> tuple[Secret | None, tuple[str, ...]]:
             f"The file that {KEY_FILE_VARIABLE} names holds NAME=value, not a key alone.",
             hint="Leave out the name and the =; a file of variables is for dotenv or a shell.",
         )
-    if os.name != "posix" or not mode & (stat.S_IRGRP | stat.S_IROTH):
-        return key, ()
-    open_to = f"The file that {KEY_FILE_VARIABLE} names can be read by others on this machine"
-    return key, (f"{open_to}; chmod 600 makes it private.",)
+    return key, tuple(_open_to_others(state))
+
+
+def _open_to_others(state: os.stat_result) -> Iterator[str]:
+    """Yield a warning if others can read a file, or put another key into it."""
+    if sys.platform == "win32":
+        return
+    file = f"The file that {KEY_FILE_VARIABLE} names"
+    is_read = state.st_mode & (stat.S_IRGRP | stat.S_IROTH)
+    is_written = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if is_read or is_written:
+        done = " and ".join(["read"] * bool(is_read) + ["changed"] * bool(is_written))
+        yield f"{file} can be {done} by others on this machine; chmod 600 makes it private."
+    if state.st_uid not in {0, os.getuid()}:
+        yield f"{file} belongs to another user, who can change it; copy it to a file of yours."
 
 
 def keys_in_file(path: str) -> list[Secret]:
@@ -326,11 +353,12 @@ def keys_in_file(path: str) -> list[Secret]:
     return []
 
 
-def _read(path: str) -> tuple[str, int]:
-    """Return a file's content and mode; no exception that quotes it is passed on."""
+def _read(path: str) -> tuple[str, os.stat_result]:
+    """Return a file's content and state; no exception that quotes it is passed on."""
     try:
-        with Path(path).expanduser().open(encoding="utf-8-sig") as file:
-            return file.read().strip(), os.fstat(file.fileno()).st_mode
+        with open_file(Path(path).expanduser()) as file:
+            text = file.read().decode("utf-8-sig").replace("\r\n", "\n")
+            return text.strip(), os.fstat(file.fileno())
     except OSError as error:
         why = error.strerror or type(error).__name__
     except (ValueError, RuntimeError):

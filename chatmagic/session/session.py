@@ -151,9 +151,9 @@ class Session:
     ) -> None:
         """Start an empty conversation; nothing is sent."""
         self.conversation = Conversation()
-        self.cassette = ActiveCassette()
         self.environment = environment or Environment()
         """The settings of the session's place; a change takes effect at the next ask."""
+        self.cassette = ActiveCassette(self._notify)
         self.clients = ClientPool(client)
         self.took: int | None = None
         """Approximate cost of the latest turn in credits; ``None`` if unknown."""
@@ -442,6 +442,11 @@ class Session:
             self.followers = tuple(each for each in self.followers if each is not follower)
 
         return leave
+
+    def _notify(self, line: str) -> None:
+        """Show a line to the user at once; a warning that is an error loses no reply."""
+        with swallowed():
+            self.environment.notify(line)
 
     def tell(self, event: Event) -> None:
         """Call the followers with an event; their exceptions are ignored.

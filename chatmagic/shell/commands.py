@@ -23,9 +23,9 @@ from typing import Any
 
 import platformdirs
 
+from chatmagic._files import PRIVATE, content_of, folder_lock, replace_content
 from chatmagic._json import shared_fields
 from chatmagic.archive import conversation_file
-from chatmagic.archive.atomic_files import content_of, folder_lock, replace_content
 from chatmagic.client.advice_wording import words_for_shell
 from chatmagic.conversation import magic_line
 from chatmagic.conversation.conversation import Conversation
@@ -155,7 +155,8 @@ def _kept(session: Session, ask: Ask, *, goes_on: bool) -> Iterator[None]:
     path = folder / f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}-{secrets.token_hex(4)}.json"
     # One command after the other, so that none overwrites another's turn.
     waiting = partial(say, "waiting for another --continue to end")
-    with folder_lock(folder, waiting) if goes_on else contextlib.nullcontext():
+    lock = folder_lock(folder, waiting, longest=None) if goes_on else contextlib.nullcontext()
+    with lock:
         if goes_on:
             path = _latest(folder)
             conversation.load(_read(path))
@@ -194,7 +195,7 @@ def _read(path: Path) -> Conversation:
 def _save(path: Path, conversation: Conversation) -> None:
     """Write a conversation, whole or not at all."""
     try:
-        replace_content(path, conversation_file.dumps(conversation).encode(), mode=0o600)
+        replace_content(path, conversation_file.dumps(conversation).encode(), mode=PRIVATE)
     except OSError as error:
         message = f"{_unwritable(path, error)} This reply is not kept."
         raise ChatError(message, reply=conversation.turns[-1].reply) from None

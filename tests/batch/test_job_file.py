@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from unittest.mock import Mock
@@ -106,7 +107,7 @@ def test_a_replay_only_reads(path: Path) -> None:
     lost.close()
     assert not path.exists()
     path.mkdir()
-    with pytest.raises(InputError, match=r"job\.jsonl cannot be read: Is a directory"):
+    with pytest.raises(InputError, match=r"job\.jsonl cannot be read: it is not a file"):
         lost.open()
 
 
@@ -146,6 +147,32 @@ def test_a_file_system_without_locks(path: Path, monkeypatch: pytest.MonkeyPatch
     file.append(reply(0))
     file.close()
     assert path.read_bytes() == before + reply(0).to_line()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such files")
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "hard link", "pipe", "folder"])
+def test_what_is_no_file_of_its_own_is_refused(path: Path, tmp_path: Path, kind: str) -> None:
+    """Nothing is written through it, no file is made by it, and nothing waits for it."""
+    planted, before = tmp_path / "planted.jsonl", path.read_bytes()
+    make: dict[str, Callable[[], object]] = {
+        "link": lambda: planted.symlink_to(path),
+        "link to nothing": lambda: planted.symlink_to(tmp_path / "none"),
+        "hard link": lambda: planted.hardlink_to(path),
+        "pipe": lambda: os.mkfifo(planted),
+        "folder": planted.mkdir,
+    }
+    make[kind]()
+    reason = r"it is a link|hard links|it is not a file|Is a directory"
+    file = JobFile(planted)
+    with pytest.raises(InputError, match=rf"cannot be written: .*({reason}).*Nothing was sent"):
+        file.open()
+    file.close()
+    assert path.read_bytes() == before
+    assert not (tmp_path / "none").exists()
+    assert planted.lstat()
+    if kind == "pipe":
+        with pytest.raises(InputError, match="cannot be read: it is not a file"):
+            JobFile(planted, replays=True).open()
 
 
 def test_a_full_disk_leaves_whole_lines(path: Path, file: JobFile) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,15 +36,14 @@ def emulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
 def full(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Give a list of the files that cannot be written: the disk is full for them."""
     names: list[str] = []
-    real = os.fsync
+    real = Path.replace
 
-    def fsync(place: int) -> None:
-        paths = [path for name in names for path in (Path(name), Path(f".{name}.new"))]
-        if os.fstat(place).st_ino in {path.stat().st_ino for path in paths if path.exists()}:
+    def replace(new: Path, path: Path) -> Path:
+        if path.name in names:
             raise OSError(errno.ENOSPC, "No space left on device")
-        real(place)
+        return real(new, path)
 
-    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace)
     return names
 
 

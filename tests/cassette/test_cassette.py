@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from pages import Paper
 from shells import FIXED, KEY, Ran, Shell, bodies, forget
 
 import chatmagic
+from chatmagic import _files
+from chatmagic._files import folder_lock
 from chatmagic.cassette.cassette import CassetteConfig, CassetteOptions, resolve
 from chatmagic.cassette.file import to_text
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError, NotRecordedError
@@ -466,6 +469,33 @@ def test_what_could_not_be_written_is_saved_later_or_elsewhere(
     assert prompts("other.jsonl") == ["echo:two", "echo:three"]
     shell.do("%chat --no-history echo:two")
     assert asked(emulator) == ["echo:one", "echo:two", "echo:three"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such lock")
+def test_another_process_has_locked_the_folder(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wait and its end are said; the cell has its reply, and the next one goes on."""
+    clock = [0.0]
+    monkeypatch.setattr(_files, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(_files, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
+    shell.do(f"%chat_cassette {FILE} --record")
+    with folder_lock(Path()):
+        ran = shell.do("%chat --no-history echo:one")
+        assert ran.error is None
+        assert "process has locked the folder of talk.jsonl; the recorded reply" in ran.warned
+        unsaved = "talk.jsonl could not be written: another process has locked its folder. The"
+        assert unsaved in ran.warned
+        assert clock == [pytest.approx(10, abs=0.1)]
+        ran = shell.do("%chat --no-history echo:two")
+        assert ran.error is None
+        assert unsaved in ran.warned
+        assert clock == [pytest.approx(10, abs=0.1)], "it is not waited for again"
+        assert "2 recorded exchanges could not be saved" in shell.do("%chat_cassette").printed
+        assert list(Path().iterdir()) == []
+    shell.do("%chat --no-history echo:three")
+    assert prompts() == ["echo:one", "echo:two", "echo:three"]
+    assert asked(emulator) == prompts()
 
 
 def test_off_works_though_nothing_can_be_saved(shell: Shell, emulator: Emulator) -> None:

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from pages import cell, output, save
 from saved_notebooks import NOON, page, record
 
+from chatmagic import _files
+from chatmagic._files import folder_lock
 from chatmagic._json import chain_of, digest, timestamp
 from chatmagic.cassette.file import (
     CassetteFile,
@@ -313,16 +315,36 @@ def test_what_is_no_file_is_refused_in_one_line(tmp_path: Path, name: str) -> No
         put(file, one("a"))
 
 
-def test_a_link_and_the_rights_of_a_file_stay(tmp_path: Path) -> None:
-    """What a link points to is replaced, and who may read it is not changed."""
+def test_a_link_becomes_a_file(tmp_path: Path) -> None:
+    """What it leads to is read, and is as before; permissions stay."""
     target, link = tmp_path / "target.jsonl", tmp_path / "link.jsonl"
     put(CassetteFile(target), one("a"))
     target.chmod(0o640)
     link.symlink_to(target)
     put(CassetteFile(link), one("b"))
-    assert link.is_symlink()
-    assert CassetteFile(target).read_interactions() == (one("b"), one("a"))
+    assert not link.is_symlink()
+    assert CassetteFile(link).read_interactions() == (one("b"), one("a"))
+    assert CassetteFile(target).read_interactions() == (one("a"),)
+    put(CassetteFile(target), one("c"))
     assert target.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such lock")
+def test_a_locked_folder_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said after a second; after ten the exchange is not saved, and the error says so."""
+    clock = [0.0]
+    monkeypatch.setattr(_files, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(_files, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
+    file, said = CassetteFile(tmp_path / "talk.jsonl"), list[float]()
+    with folder_lock(tmp_path), pytest.raises(ChatError, match="another process has locked"):
+        file.save(lambda _, __: (one("a"),), lambda: said.append(clock[0]))
+    assert said == [pytest.approx(1, abs=0.1)]
+    assert clock == [pytest.approx(10, abs=0.1)]
+    assert names(tmp_path) == []
+    put(file, one("a"))
+    assert CassetteFile(file.path).read_interactions() == (one("a"),)
 
 
 class Killed(BaseException):

@@ -17,11 +17,14 @@ import pytest
 from logged import Emulator
 from shells import Shell
 
+from chatmagic import _files
+from chatmagic._files import folder_lock
 from chatmagic.client import key_store
 from chatmagic.client.key_store import (
     FILE,
     KEY_FILE_VARIABLE,
     SERVICE,
+    UNFINISHED,
     KeyStore,
     key_in_file,
     keys_in_file,
@@ -301,6 +304,50 @@ def test_a_file_that_cannot_be_written_leaves_nothing(
             KeyStore(tmp_path / "new").save(HERE, OLD, "private file")
 
 
+def test_what_a_killed_save_left_is_removed(tmp_path: Path) -> None:
+    """By the next save, and by --forget, even if there is no other copy of the key."""
+    kept = store(tmp_path)
+    for name in ("tmpab_1xy0z", ".chatmagic-0123456789abcdef.new"):
+        kept.save(HERE, OLD, "private file")
+        left = kept.folder / name
+        left.write_text(json.dumps({HERE: OLD.reveal()}), encoding="utf-8")
+        kept.save(THERE, NEW, "private file")
+        assert not left.exists()
+        left.write_text(json.dumps({HERE: OLD.reveal()}), encoding="utf-8")
+        (kept.folder / FILE).unlink()
+        assert kept.forget(HERE) == [UNFINISHED]
+        assert list(kept.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_the_end_of_a_process_leaves_no_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: type[BaseException]
+) -> None:
+    """Wherever it comes."""
+    kept = store(tmp_path)
+    for owner, step in ((os, "fsync"), (Path, "replace")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, step, Mock(side_effect=end))
+            with pytest.raises(end):
+                kept.save(HERE, OLD, "private file")
+        assert list(kept.folder.iterdir()) == []
+
+
+@posix
+def test_two_processes_keep_both_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One waits while the other reads and writes, so that no key gets lost; not for ever."""
+    kept = store(tmp_path)
+    kept.save(HERE, OLD, "private file")
+    clock = [0.0]
+    monkeypatch.setattr(_files, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(_files, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
+    with folder_lock(kept.folder), pytest.raises(InputError, match="another process has locked"):
+        kept.save(THERE, NEW, "private file")
+    kept.save(THERE, NEW, "private file")
+    assert kept.load(HERE) == (OLD, "private file")
+    assert kept.load(THERE) == (NEW, "private file")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the XDG specification is Linux's")
 def test_on_linux_the_folder_is_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -376,9 +423,19 @@ def test_a_file_that_cannot_be_read_is_named_by_its_variable(path: str) -> None:
 
 
 @posix
-@pytest.mark.parametrize(("mode", "is_open"), [(0o600, False), (0o640, True), (0o604, True)])
-def test_a_file_that_others_can_read_is_warned_about(
-    tmp_path: Path, mode: int, *, is_open: bool
+@pytest.mark.parametrize(
+    ("mode", "done"),
+    [
+        (0o600, None),
+        (0o640, "read"),
+        (0o604, "read"),
+        (0o620, "changed"),
+        (0o602, "changed"),
+        (0o666, "read and changed"),
+    ],
+)
+def test_a_file_that_others_can_use_is_warned_about(
+    tmp_path: Path, mode: int, done: str | None
 ) -> None:
     """By its variable: the path may be a key."""
     path = tmp_path / KEY
@@ -386,11 +443,33 @@ def test_a_file_that_others_can_read_is_warned_about(
     path.chmod(mode)
     key, warnings = key_in_file(str(path))
     assert key == Secret(KEY)
-    assert len(warnings) == is_open
-    for line in warnings:
-        assert line.startswith(f"The file that {KEY_FILE_VARIABLE} names can be read by others")
-        assert "chmod 600" in line
-        assert KEY not in line
+    named = f"The file that {KEY_FILE_VARIABLE} names"
+    words = f"{named} can be {done} by others on this machine; chmod 600 makes it private."
+    assert warnings == (() if done is None else (words,))
+
+
+@posix
+def test_a_file_of_another_user_is_warned_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That user can change it at any time; the system's user may, as a secret's mount does."""
+    path = tmp_path / "key"
+    path.write_text(KEY, encoding="utf-8")
+    path.chmod(0o600)
+    state = os.stat_result((0o100600, 1, 1, 1, 4711, 0, 9, 0, 0, 0))
+    monkeypatch.setattr(os, "fstat", lambda _: state)
+    key, warnings = key_in_file(str(path))
+    assert key == Secret(KEY)
+    assert [line.partition("names ")[2] for line in warnings] == [
+        "belongs to another user, who can change it; copy it to a file of yours."
+    ]
+
+
+@posix
+def test_a_pipe_holds_no_key(tmp_path: Path) -> None:
+    """It is not waited for."""
+    os.mkfifo(tmp_path / "pipe")
+    assert "names cannot be read: it is not a file." in refusal(str(tmp_path / "pipe"))
 
 
 @posix

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from environments import GivenEnvironment
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -73,11 +75,22 @@ class Machine(RuleBasedStateMachine):
         self.kernels = [Kernel(self.paths[0], "record", self.service) for _ in range(2)]
         self.asks = 0
         self.older: dict[Path, bytes] = {}
+        self.full: set[str] = set()
+        self.patched = pytest.MonkeyPatch()
+        real = Path.replace
+
+        def replace(new: Path, path: Path) -> Path:
+            if path.name in self.full:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return real(new, path)
+
+        self.patched.setattr(Path, "replace", replace)
 
     def teardown(self) -> None:
         """Leave nothing behind."""
         if hasattr(self, "folder"):
             self.folder.cleanup()
+            self.patched.undo()
 
     def held(self) -> Counter[tuple[Any, ...]]:
         """Count what the files hold, and what kernels keep as they cannot save it."""
@@ -176,11 +189,7 @@ class Machine(RuleBasedStateMachine):
     @rule(full=st.booleans(), which=st.integers(0, 1))
     def disk(self, full: bool, which: int) -> None:
         """Let a file be unwritable, or writable again."""
-        blocked = self.paths[which].with_name(f".{NAMES[which]}.new")
-        if full and not blocked.exists():
-            blocked.mkdir()
-        elif not full and blocked.exists():
-            blocked.rmdir()
+        (self.full.add if full else self.full.discard)(NAMES[which])
 
     @rule(which=st.integers(0, 1))
     def put_back(self, which: int) -> None:

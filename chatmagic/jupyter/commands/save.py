@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from chatmagic._files import replace_content
 from chatmagic._json import digest
 from chatmagic.archive import conversation_file, notebook, output, restore
-from chatmagic.archive.atomic_files import replace_content
 from chatmagic.conversation import cell_magics, magic_line, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.magic_line import Option
@@ -58,7 +58,7 @@ def _save(kernel: Kernel, given: Arguments) -> None:
         )
     text = write(conversation, keep_values=keep_values, **extra)
     try:
-        replace_content(path.resolve(), text.encode("utf-8", "surrogatepass"))
+        replace_content(path, text.encode("utf-8", "surrogatepass"))
     except OSError as error:
         raise InputError(f"{_name(path)} was not written: {error.strerror}.") from None
     print(f"Saved {counted(len(conversation), 'turn')} to {_name(path)}.")

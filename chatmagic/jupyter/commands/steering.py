@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from chatmagic._files import content_of
 from chatmagic._json import exact_count
-from chatmagic.archive import atomic_files, output
+from chatmagic.archive import output
 from chatmagic.conversation import magic_line
 from chatmagic.conversation.magic_line import Option
 from chatmagic.conversation.question import A_NAME, thread_name
@@ -80,7 +81,7 @@ def _file_text(file: str) -> str:
     """
     shown = one_line(file, _SHOWN)
     try:
-        content = atomic_files.content_of(path_of(file))
+        content = content_of(path_of(file))
         if content is None:
             raise INSTRUCTIONS.refusal(f"{shown} is not there.")
         # Each question carries the text, and the cell's output holds it twice.

@@ -305,11 +305,33 @@ def test_what_is_said_wrongly_is_told(shell: Shell, tmp_path: Path, line: str, s
     assert len(talk()) == 1
 
 
-@pytest.mark.skipif(os.name != "posix", reason="no such links there")
-def test_a_link_stays_one(shell: Shell, tmp_path: Path) -> None:
-    """Its file is replaced."""
+@pytest.mark.skipif(os.name != "posix", reason="no such files there")
+@pytest.mark.parametrize("suffix", ["json", "md", "ipynb"])
+def test_a_planted_file_is_not_written_through(shell: Shell, tmp_path: Path, suffix: str) -> None:
+    """A link becomes a file, another name of a file keeps its content, a pipe is refused."""
+    profile = tmp_path / "profile"
+    profile.write_text("mine")
+    (tmp_path / f".talk.{suffix}.new").symlink_to(profile)
+    (tmp_path / f"new.{suffix}").symlink_to(tmp_path / "none")
+    (tmp_path / f"hard.{suffix}").hardlink_to(profile)
+    (tmp_path / f"link.{suffix}").symlink_to(profile)
+    os.mkfifo(tmp_path / f"pipe.{suffix}")
     shell.page("%chat echo:one", "a")
-    (tmp_path / "link.json").symlink_to("talk.json")
-    shell.page("%chat_save link.json", "s")
-    assert (tmp_path / "link.json").is_symlink()
-    assert "echo:one" in (tmp_path / "talk.json").read_text()
+    for saved in ("talk", "new", "hard", "link"):
+        shell.page(f"%chat_save --force {saved}.{suffix}", "s")
+        assert not (tmp_path / f"{saved}.{suffix}").is_symlink()
+        assert "echo:one" in (tmp_path / f"{saved}.{suffix}").read_text()
+    for line in (f"%chat_save pipe.{suffix}", f"%chat_save --force pipe.{suffix}"):
+        assert "it is not a file" in str(shell.fails(line).error)
+    assert profile.read_text() == "mine"
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such files there")
+@pytest.mark.parametrize(
+    "line", ["%chat_load pipe.json", "%chat_load pipe.ipynb", "%chat_cassette pipe.jsonl --record"]
+)
+def test_a_pipe_is_not_waited_for(shell: Shell, tmp_path: Path, line: str) -> None:
+    """The kernel would hang where nobody writes to it."""
+    os.mkfifo(tmp_path / line.split()[1])
+    assert "cannot be read: it is not a file" in str(shell.fails(line).error)
