@@ -104,7 +104,8 @@ class Background:
         Raises:
             BaseException: the error of a question that failed before its cell ended.
         """
-        task, before = _Task(ask, threads), self._under_way(threads)
+        task = _Task(ask, threads)
+        before = self._under_way(threads)
 
         def release() -> None:
             if not task.is_released:
@@ -113,7 +114,7 @@ class Background:
                 task.ready.set()
 
         def queued() -> Reply | None:
-            _until(lambda: task.halt.reason or all(each.ended.wait(NAP) for each in before))
+            _until(lambda: task.halt.reason or all(earlier.ended.wait(NAP) for earlier in before))
             task.cause = self._failed(ask.owner, threads) if before else None
             if task.cause is not None:
                 raise _not_asked(task.cause)
@@ -150,7 +151,8 @@ class Background:
         """
         if not (under_way := self._under_way(threads)):
             return False
-        view, asker = view or View(), under_way[-1].ask.asker
+        view = view or View()
+        asker = under_way[-1].ask.asker
         try:
             view.waiting(asker)
             _until(lambda: all(task.ended.wait(NAP) for task in under_way))
@@ -240,7 +242,8 @@ class Background:
 
 def _not_asked(failed: _Task) -> ChatError:
     """Return the error of a question that is not asked because an earlier one failed."""
-    asker, words = failed.ask.asker, failure(cast("BaseException", failed.error))[0]
+    asker = failed.ask.asker
+    words = failure(cast("BaseException", failed.error))[0]
     return ChatError(f"Nothing was sent, as {asker} failed in the background: {words}", hint=HINT)
 
 

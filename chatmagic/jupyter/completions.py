@@ -104,7 +104,8 @@ class Completions:
         Returns:
             Both; ``None`` if no command is typed.
         """
-        first, body = first_line(lines) or 0, None
+        first = first_line(lines) or 0
+        body = None
         magic = re.match(_CELL, lines[first])
         command = None if magic is None else self._commands.get(magic["magic"])
         if magic is None or command is None or not command.has_body:
@@ -186,9 +187,9 @@ class Completions:
             )
         begin = completions[0].start if completions else len(expression)
         return expression[begin:], [
-            SimpleCompletion(each.text, type=each.type)
-            for each in completions
-            if "%" not in each.text
+            SimpleCompletion(completion.text, type=completion.type)
+            for completion in completions
+            if "%" not in completion.text
         ]
 
 

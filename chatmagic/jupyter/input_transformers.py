@@ -70,7 +70,8 @@ class AskingLine(TokenTransformBase):
         """
         for line, kind in product(tokens_by_line, (EscapedCommand, MagicAssign)):
             if (match := kind.find([line])) is not None:
-                row, column = match.start_line, match.start_col
+                row = match.start_line
+                column = match.start_col
                 text = next(token.line for token in line if token.start == (row + 1, column))
                 if re.match(_ASKS, text[column:]):
                     return cls(row, column, assigns=kind is MagicAssign)

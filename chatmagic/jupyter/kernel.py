@@ -121,7 +121,8 @@ class Kernel(ConfiguredEnvironment):
     def has_person(self) -> bool:
         """Return whether a person has run a cell here."""
         # A question of the panel does not show whether a person is there, but earlier cells did.
-        self._has_person |= running(self.shell).audience != "machine"
+        if running(self.shell).audience != "machine":
+            self._has_person = True
         return self._has_person
 
     # --- What the commands show and change -----------------------------------------------------
@@ -139,7 +140,8 @@ class Kernel(ConfiguredEnvironment):
         owner, execution = self.cell()
         self.session.follow_pages(owner)
         order = self.order(owner)
-        conversation, thread = self.session.conversation, None
+        conversation = self.session.conversation
+        thread = None
         if not (owner is None or owns or order is not None or owner in dict(conversation.slots)):
             thread = self.threads_read.setdefault(owner, conversation.window().thread)
             thread = thread if thread in conversation.threads else None

@@ -33,8 +33,8 @@ class ChatMagics(KernelSettings, Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings."""
         super().__init__(shell)
-        functions = {each.name: self._magic(each) for each in commands.COMMANDS}
-        with_body = [each.name for each in commands.COMMANDS if each.has_body]
+        functions = {command.name: self._magic(command) for command in commands.COMMANDS}
+        with_body = [command.name for command in commands.COMMANDS if command.has_body]
         self.magics = {"line": functions, "cell": {name: functions[name] for name in with_body}}
         self.replaced: dict[str, dict[str, Callable[..., Any]]] = {}
         """Magics of other extensions with the same names, by kind and name."""
@@ -74,9 +74,10 @@ class ChatMagics(KernelSettings, Magics):
     def leave(self) -> None:
         """Close everything that was opened for the shell; the session's conversation stays."""
         current.use_environment(None)
-        for each in self._opened:
-            each.close()
-        self._opened, self.notes = [], None
+        for listener in self._opened:
+            listener.close()
+        self._opened = []
+        self.notes = None
         self.kernel.close()
         self.kernel = Kernel(self._shell, self)
 
@@ -148,7 +149,7 @@ def _kept(shell: InteractiveShell) -> ChatMagics:
     try:
         magics = vars(shell)[KEPT] = ChatMagics(shell)
     except TraitError as error:
-        made = (each for each in shell.configurables if isinstance(each, ChatMagics))
+        made = (magics for magics in shell.configurables if isinstance(magics, ChatMagics))
         shell.configurables.remove(next(made))
         raise InputError(
             f"{error}", hint="It is set in an IPython configuration file (c.ChatMagics)."

@@ -119,7 +119,8 @@ class KernelSettings(Configurable):
 
     @validate(*_CHECKS)
     def _checked(self, proposal: dict[str, Any]) -> Any:
-        name, value = proposal["trait"].name, proposal["value"]
+        name = proposal["trait"].name
+        value = proposal["value"]
         try:
             _CHECKS[name](value)
             if name == "extra_headers":
@@ -130,7 +131,9 @@ class KernelSettings(Configurable):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         """Set the values of the configuration files; later values come from cells."""
-        self.homes, self.changed_later, self.file_url = {}, set(), None
+        self.homes = {}
+        self.changed_later = set()
+        self.file_url = None
         super().__init__(*args, **named)
         self.file_url = self.base_url
 

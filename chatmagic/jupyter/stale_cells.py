@@ -19,7 +19,8 @@ def below(causes: Causes, order: Sequence[str]) -> dict[str, list[str]]:
         causes: causes of the stale turns.
         order: hashes of a page's cells from top to bottom.
     """
-    stale, following = causes.by_cell(), causes.by_cell(following=True)
+    stale = causes.by_cell()
+    following = causes.by_cell(following=True)
     made: dict[str, list[str]] = {}
     for place, cell in enumerate(order):
         owner = following[cell].owner if cell in following else None

@@ -50,7 +50,8 @@ class Status:
 
         It is the ``Date`` of the answer with the latest credits, plus the time since its arrival.
         """
-        here, state = datetime.now(UTC), self.kernel.session.credit_state
+        here = datetime.now(UTC)
+        state = self.kernel.session.credit_state
         if state.credits is None or state.received_at is None:
             return here
         return state.credits.seen_at + max(here - state.received_at, timedelta())
@@ -74,7 +75,8 @@ class Status:
         if self.kernel.is_replaying():
             return "replay"
         try:
-            choice, endpoint = self.kernel.choice(), self.kernel.endpoint()
+            choice = self.kernel.choice()
+            endpoint = self.kernel.endpoint()
         except ChatError:
             return "not connected"
         state = "emulator" if endpoint.is_emulator else "live"
@@ -93,8 +95,10 @@ class Status:
 
     def credits(self) -> tuple[str, str]:
         """Return the large gauge as HTML and as words, with notes on requests left and a replay."""
-        session, notes = self.kernel.session, []
-        state, endpoint = session.credit_state, session.endpoint
+        session = self.kernel.session
+        notes = []
+        state = session.credit_state
+        endpoint = session.endpoint
         if state.requests is not None:
             now = self.now()
             if state.credits and endpoint and (endpoint.is_emulator or endpoint == CASSETTE):
@@ -121,7 +125,8 @@ class Status:
             rows += [("Budget", line) for line in self.kernel.session.ledger.budget_words()]
         except ChatError as error:
             rows.append(("Budget", str(error)))
-        session, table = self.kernel.session, transcript.facts(rows, "Status")
+        session = self.kernel.session
+        table = transcript.facts(rows, "Status")
         gauges = [gauge.large(session.credits, session.took)] if session.credits else []
         return transcript.page(table, *gauges, name="Status")
 
@@ -134,7 +139,8 @@ class Status:
 
     def _rows(self, instructions: Value | None) -> list[tuple[str, str]]:
         """Return the settings of a question, as rows of a name and words."""
-        kernel, rows = self.kernel, []
+        kernel = self.kernel
+        rows = []
         if (cassette := cassette_words(kernel)) is not None:
             rows.append(("Cassette", cassette))
         try:
@@ -152,8 +158,10 @@ class Status:
 
     def _values(self) -> list[str]:
         """Return the settings for every question; only the names of fields and headers."""
-        kernel, settings = self.kernel, self.kernel.settings
-        unused, defaults = {*_OWN_LINES, *kernel.elsewhere()}, settings.trait_defaults(config=True)
+        kernel = self.kernel
+        settings = self.kernel.settings
+        unused = {*_OWN_LINES, *kernel.elsewhere()}
+        defaults = settings.trait_defaults(config=True)
         held = {
             name: value
             for name, value in settings.trait_values(config=True).items()

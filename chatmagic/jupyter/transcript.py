@@ -55,7 +55,8 @@ def marks(
         here: the window at whose place turns are hidden; ``None`` takes the place below all turns.
     """
     here = conversation.window() if here is None else here
-    causes, replies = conversation.causes(), conversation.replies
+    causes = conversation.causes()
+    replies = conversation.replies
 
     def notes_on(turn: Turn) -> str:
         notes: list[str] = [] if turn.state == "complete" else [turn.state]
@@ -147,7 +148,8 @@ def _rows(
 ) -> list[tuple[str, ...]]:
     """Return number, prompt, reply and notes of turns by their numbers."""
     rows: list[tuple[str, ...]] = []
-    notes, turns = marks(conversation, notebooks, here), conversation.turns
+    notes = marks(conversation, notebooks, here)
+    turns = conversation.turns
     for number in numbers:
         turn = turns[number - 1]
         asked = reply_forms.excerpt(turn.as_typed)
@@ -181,7 +183,7 @@ def grid(head: Sequence[str], rows: Sequence[Row], name: str) -> str:
         rows: the cells.
         name: its subject, for a screen reader.
     """
-    shown = [[escape(each) if isinstance(each, str) else each[0] for each in row] for row in rows]
+    shown = [[escape(cell) if isinstance(cell, str) else cell[0] for cell in row] for row in rows]
     columns = [" ".join(column) for column in zip(*shown, strict=True)][1:]
     sides = ["right" if re.fullmatch(r"(?=.*\d)[\d,? ]+", column) else "left" for column in columns]
     styles = [f"{_WRAPPED if side == 'left' else ''} text-align: {side};" for side in sides]
@@ -261,11 +263,13 @@ def turns_in_full(
     if not turns:
         return listing(conversation)
     numbers = {turn.number: place for place, turn in enumerate(conversation.turns, 1)}
-    parts, notes = [], marks(conversation, notebooks)
+    parts = []
+    notes = marks(conversation, notebooks)
     for turn in turns:
         words = notes(turn)
         parts.append(in_full(f"{numbers[turn.number]}. You", turn, words))
-    html, text = "".join(html for html, _ in parts), "\n\n".join(text for _, text in parts)
+    html = "".join(html for html, _ in parts)
+    text = "\n\n".join(text for _, text in parts)
     return frame(html, "Conversation"), text
 
 
@@ -277,7 +281,8 @@ def in_full(title: str, turn: Turn, notes: str = "") -> Shown:
         turn: the turn.
         notes: the notes on the turn, in words.
     """
-    states, reply = output.state_lines(turn.reply), turn.reply.text
+    states = output.state_lines(turn.reply)
+    reply = turn.reply.text
     html = (
         f'<p style="{output.STATE_STYLE}">{escape(title)} '
         f'<span style="{QUIET} font-weight: normal;">{escape(visible(notes))}</span></p>'
@@ -332,7 +337,7 @@ def saved(conversation: Conversation) -> Shown:
         conversation: the kernel's conversation.
     """
     windows = conversation.windows
-    parts = [_turn(*each) for each in windows[-MOST_LISTED:]]
+    parts = [_turn(*window) for window in windows[-MOST_LISTED:]]
     if more := len(windows) - len(parts):
         line = f"{counted(more, 'earlier turn')} not saved here; %chat_save keeps all of them."
         parts.insert(0, line)
@@ -376,15 +381,17 @@ def request_of(conversation: Conversation, place: int) -> Shown:
         conversation: the conversation of the turn.
         place: its place among the live turns, from 1.
     """
-    turns, known = conversation.turns, conversation.known_turns
-    turn, places = turns[place - 1], {each.number: at for at, each in enumerate(turns, 1)}
+    turns = conversation.turns
+    known = conversation.known_turns
+    turn = turns[place - 1]
+    places = {live.number: at for at, live in enumerate(turns, 1)}
     carried = [(number, known.get(number)) for number in turn.carried]
     sizes = [
-        (places.get(number, 0), sum(len(message.content) for message in each.messages))
-        for number, each in carried
-        if each is not None
+        (places.get(number, 0), sum(len(message.content) for message in above.messages))
+        for number, above in carried
+        if above is not None
     ]
-    before = [message for _, each in carried for message in (each.messages if each else _LOST)]
+    before = [message for _, above in carried for message in (above.messages if above else _LOST)]
     extra = {} if turn.asked_model is None else {"model": turn.asked_model}
     requests = [turn.request(before, extra)]
     if (given := turn.instructions) is not None and given.text is not None:
@@ -393,7 +400,7 @@ def request_of(conversation: Conversation, place: int) -> Shown:
             for role in (False, True)
         ]
     sent = None if turn.record is None else turn.record.request
-    request = next((each for each in requests if each.digest() == sent), requests[0])
+    request = next((body for body in requests if body.digest() == sent), requests[0])
     end = "By its digest, this is the request as it was sent."
     if request.digest() != sent:
         end = "Not all of it is kept: names stand for values, and instructions may be missing."
@@ -409,7 +416,8 @@ _LOST: Final = (
 
 def _where(preview: Preview) -> list[tuple[str, str]]:
     """Return rows on the address and the headers of the request, without the key."""
-    cassette, endpoint = preview.cassette, preview.endpoint
+    cassette = preview.cassette
+    endpoint = preview.endpoint
     if cassette is not None and cassette.mode == "replay":
         return [("Cassette", f"{cassette.name} is replayed here, so nothing would be sent.")]
     rows = []

@@ -210,15 +210,17 @@ _POINTS: Final = 12
 def _figure(value: Any) -> tuple[str, str] | None:
     """Return the description of a figure or of its axes; ``None`` of anything else."""
     if is_a(value, "matplotlib.figure", "Figure"):
-        axes, title = value.axes, value.get_suptitle()
+        axes = value.axes
+        title = value.get_suptitle()
     elif is_a(value, "matplotlib.axes", "Axes"):
-        axes, title = [value], ""
+        axes = [value]
+        title = ""
     else:
         return None
     subject = f"figure with {counted(len(axes), 'plot')}"
     lines = [f"matplotlib {subject}{f': {one_line(title)}' if title else ''}", NO_PICTURE]
-    for number, each in enumerate(axes, 1):
-        lines += ["", f"Plot {number} of {len(axes)}", *_plot(each)]
+    for number, plot in enumerate(axes, 1):
+        lines += ["", f"Plot {number} of {len(axes)}", *_plot(plot)]
     return "\n".join(lines), subject
 
 
@@ -237,7 +239,7 @@ def _plot(axes: Any) -> list[str]:
         for mark in axes.containers
         if is_a(mark, "matplotlib.container", "BarContainer")
     ]
-    lines += [_points(*each) for each in data]
+    lines += [_points(*points) for points in data]
     others = (*axes.images, *axes.texts, *axes.collections, *axes.patches)
     kinds = {type(mark).__name__ for mark in others} - {"PathCollection", "Rectangle"}
     return [*lines, *([f"also drawn: {', '.join(sorted(kinds))}"] if kinds else [])]
@@ -250,7 +252,7 @@ def _points(word: str, mark: Any, x: Any, y: Any) -> str:
     label = "" if not label or label.startswith("_") else f" “{one_line(label)}”"
     how = {"separator": ", ", "formatter": {"object": str}, "threshold": _POINTS}
     values = numpy.asarray(x), numpy.asarray(y)
-    xs, ys = (numpy.array2string(each, sys.maxsize, **how) for each in values)
+    xs, ys = (numpy.array2string(array, sys.maxsize, **how) for array in values)
     summary = "".join(f", {words}" for words in _summary(values[1]))
     return f"{word}{label}: {counted(len(y), 'point')}; x: {xs}; y: {ys}{summary}"
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -72,15 +73,17 @@ def with_markdown(
     if listed is None:
         return None
     runs = {run.key: run for run in above}
-    cells, waiting = {key: list[CellRun]() for key in runs}, list[CellRun]()
+    cells = {key: list[CellRun]() for key in runs}
+    waiting = list[CellRun]()
     for key, source in listed:
         if source is not None:
             waiting.append(CellRun(key, True, False, None, source, is_markdown=True))
         elif key in runs:
-            cells[key], waiting = waiting, []
+            cells[key] = waiting
+            waiting = []
     if notes is not None:
-        notes.take_markdown([*waiting, *(cell for each in cells.values() for cell in each)])
-    return [each for key, run in runs.items() for each in (*cells[key], run)] + waiting
+        notes.take_markdown([*waiting, *chain.from_iterable(cells.values())])
+    return [cell for key, run in runs.items() for cell in (*cells[key], run)] + waiting
 
 
 def listed_in_file(path: Path, ran: Sequence[tuple[str, str]], source: str) -> Listed | None:
@@ -104,7 +107,8 @@ def listed_in_file(path: Path, ran: Sequence[tuple[str, str]], source: str) -> L
         return None
     # A front end does not run an empty cell.
     code = [at for at, (_, kind, text) in enumerate(cells) if kind == "code" and text.strip()]
-    sources, wanted = [cells[at][2] for at in code], [*(text for _, text in ran), source]
+    sources = [cells[at][2] for at in code]
+    wanted = [*(text for _, text in ran), source]
     begins = [at for at in range(len(code)) if sources[at : at + len(wanted)] == wanted]
     if len(begins) != 1:
         return None

@@ -296,7 +296,8 @@ class CellNotes(Mapping[str, str]):
                 execution = running(self._shell)
                 if self._source is not None and execution.id == self._execution:
                     return  # this cell runs inside another one, which gets its outputs
-                self._execution, self._source = execution.id, str(info.raw_cell)
+                self._execution = execution.id
+                self._source = str(info.raw_cell)
                 self._output = None if is_ours(self._source) else KeptOutput(self._shell)
         except KeyboardInterrupt:
             self._is_interrupted = True
@@ -317,7 +318,9 @@ class CellNotes(Mapping[str, str]):
             source = str(result.info.raw_cell)
             if self._source not in {None, source}:
                 return  # this cell ran inside another one
-            kept, self._output, self._source = self._output, None, None
+            kept = self._output
+            self._output = None
+            self._source = None
             names = CellNames(self._shell, result)
             trace = "" if is_ours(source) else self._note_error(result, source, names)
             output = "" if kept is None else names.put_in(kept.text(result))
@@ -332,11 +335,13 @@ class CellNotes(Mapping[str, str]):
         labels = [match[2] for match in map(_LABEL.match, source.splitlines()) if match]
         names = (*labels, *execution.tags)
         key = execution.cell or (digest(f"name {names[0]}")[:16] if names else None)
-        is_lasting, key = key is not None, key or f"run {execution.id} {number}"
+        is_lasting = key is not None
+        key = key or f"run {execution.id} {number}"
         run = CellRun(key, is_lasting, is_ours(source), number, execution=execution.id)
         if run.is_ours:
             return run
-        kept, lost = output[: template.MOST], max(0, len(output) - template.MOST)
+        kept = output[: template.MOST]
+        lost = max(0, len(output) - template.MOST)
         return replace(run, source=source, names=names, output=kept, lost=lost, trace=trace)
 
     def _keep(self, run: CellRun) -> None:
@@ -397,7 +402,8 @@ def is_of_a_magic(error: object) -> bool:
 
 # --- An error as text ---------------------------------------------------------------------------
 
-FIRST, LAST = 10, 20
+FIRST = 10
+LAST = 20
 """Number of frames of a long traceback that are kept at its beginning and at its end."""
 _MOST_ERRORS: Final = 10
 """Largest number of errors of a chain, or of nested groups, that are kept."""
@@ -424,9 +430,9 @@ def traceback_text(
         lines += [traceback_text(before, cell_of, seen), "", joint, ""]
     lines += [*_calls(error, cell_of), *_message(error, cell_of)]
     if isinstance(error, BaseExceptionGroup) and len(seen) < _MOST_ERRORS:
-        for number, each in enumerate(error.exceptions, 1):
+        for number, nested in enumerate(error.exceptions, 1):
             lines.append(f"  Error {number:,} of {len(error.exceptions):,} in the group:")
-            lines.append(textwrap.indent(traceback_text(each, cell_of, seen), "    "))
+            lines.append(textwrap.indent(traceback_text(nested, cell_of, seen), "    "))
     return "\n".join(lines)
 
 
@@ -454,9 +460,12 @@ def _message(error: BaseException, cell_of: Callable[[str], str | None]) -> list
     """Return the class of an error with its message, below the place of a syntax error."""
     kind = type(error)
     module = "" if kind.__module__ in {"builtins", "__main__"} else f"{kind.__module__}."
-    name, words, lines = f"{module}{kind.__qualname__}", "(its message cannot be made)", []
+    name = f"{module}{kind.__qualname__}"
+    words = "(its message cannot be made)"
+    lines = []
     if isinstance(error, SyntaxError):
-        lines, words = _place(error, cell_of), error.msg
+        lines = _place(error, cell_of)
+        words = error.msg
     else:
         with swallowed():  # the user's own class may fail to make it
             words = str(error)
@@ -466,7 +475,8 @@ def _message(error: BaseException, cell_of: Callable[[str], str | None]) -> list
 
 def _place(error: SyntaxError, cell_of: Callable[[str], str | None]) -> list[str]:
     """Return the place of a syntax error: file and line, the line itself, and a caret."""
-    file, number = error.filename, error.lineno
+    file = error.filename
+    number = error.lineno
     if file is None:
         return []
     details = file, number, error.offset, error.text or linecache.getline(file, number or 0)

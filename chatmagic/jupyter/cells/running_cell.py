@@ -118,9 +118,11 @@ def running(shell: InteractiveShell) -> Execution:
         )
     metadata = parent.get("metadata") or {}
     notebook = _notebook_named(metadata)
-    cell, host = _cell_named(metadata), host_of(os.environ)
+    cell = _cell_named(metadata)
+    host = host_of(os.environ)
     # JupyterLab 4 and Notebook 7 send the cell's own metadata along.
-    tags, page_cell = metadata.get("tags"), metadata.get("cellId")
+    tags = metadata.get("tags")
+    page_cell = metadata.get("cellId")
     is_console = cell is None and (host is None or host.names_cells)
     audience: Audience = "text" if is_console else "page"
     is_watched = host is None or host.is_watched
@@ -206,10 +208,10 @@ def host_of(environ: Mapping[str, str]) -> Host | None:
     Args:
         environ: the environment's variables by name.
     """
-    for each in HOSTS:
-        value = environ.get(each.variable, "")
-        if value and each.value in {"", value}:
-            return each
+    for host in HOSTS:
+        value = environ.get(host.variable, "")
+        if value and host.value in {"", value}:
+            return host
     return None
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from chatmagic._json import shared_fields
 from chatmagic.client.halt import Halt
@@ -87,7 +87,8 @@ def _fix(kernel: Kernel, given: Arguments) -> Reply | None:
 
 def _typed(kernel: Kernel, given: Arguments) -> tuple[ParsedLine, str]:
     """Return the line, and the body without its last line end."""
-    settings, names = kernel.settings.trait_values(config=True), kernel.shell.user_ns
+    settings = kernel.settings.trait_values(config=True)
+    names = kernel.shell.user_ns
     parsed = magic_line.parse_line(given.line, settings, names=names)
     if parsed.background and given.cell is None:
         raise InputError(
@@ -208,35 +209,37 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
         raise InputError(EMPTY)
     descriptions = Descriptions(kernel.shell)
     sent, values = template.fill(text, None if parsed.raw else descriptions.text, front)
-    return Ask(
+    ask = Ask(
         sent,
         **shared_fields(parsed, Parameters),
         typed=text if values else None,
         values=values,
         notes=(*notes, *descriptions.notes),
         placeholder=_placeholder(kernel, parsed, text),
-        **cell_facts(kernel, execution),
         allow_secrets=parsed.allow_secrets,
         shown=not parsed.quiet,
         background=execution.name if _may_end(kernel, parsed, execution) else None,
     )
+    return asked_by_cell(ask, kernel, execution)
 
 
-def cell_facts(kernel: Kernel, execution: Execution) -> dict[str, Any]:
-    """Return the facts of a question that come from its cell and the settings.
+def asked_by_cell(ask: Ask, kernel: Kernel, execution: Execution) -> Ask:
+    """Return a question as one of the running cell, with the settings of its kernel.
 
     Args:
+        ask: the question.
         kernel: the kernel.
         execution: the execution of the cell that asks.
     """
-    return {
-        "owner": execution.cell,
-        "execution": execution.id,
-        "entry": "cell",
-        "asker": execution.label,
-        "keep_values": kernel.settings.keep_values,
-        "fit": kernel.settings.fit,
-    }
+    return replace(
+        ask,
+        owner=execution.cell,
+        execution=execution.id,
+        entry="cell",
+        asker=execution.label,
+        keep_values=kernel.settings.keep_values,
+        fit=kernel.settings.fit,
+    )
 
 
 def _placeholder(kernel: Kernel, parsed: ParsedLine, text: str) -> str | None:
@@ -257,13 +260,15 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
     """Return the view of the reply (the manual's table under "How a reply is shown")."""
     if not ask.shown:
         return View()
-    stream, is_in_text = kernel.settings.stream, execution.audience == "text"
+    stream = kernel.settings.stream
+    is_in_text = execution.audience == "text"
     if _is_updated(kernel, execution):
         plan = cell_magics.plan_of(cell_source(kernel.shell))
         alone = len(plan.commands) == 1 and not plan.code
         return reply_views.Live(ask, kernel.page.drawing, alone=alone)
     if stream == "text" or is_in_text:
-        once, in_page = stream == "off", execution.audience == "page"
+        once = stream == "off"
+        in_page = execution.audience == "page"
         return reply_views.Printed(in_page=in_page, piped=execution.piped, once=once)
     return reply_views.Once()
 
@@ -304,7 +309,8 @@ def _in_front(
                 kernel.notify(f"Note: {_NO_MARKDOWN}. {_NAME_IT}")
         above = above if listed is None else listed
     nearest, left_out = _nearest(kernel, parsed, execution, above) if parsed.above else ([], ())
-    named, count = {}, Counter[bool]()
+    named = {}
+    count = Counter[bool]()
     for run in reversed(nearest):
         count[run.is_markdown] += 1
         named[run.key] = f"{count[run.is_markdown]} above"
@@ -347,7 +353,8 @@ def _nearest(
 ) -> tuple[list[CellRun], tuple[str, ...]]:
     """Return the cells above to be sent along, and a line on the parts that were left out."""
     if parsed.above == "new":
-        conversation, order = kernel.session.conversation, kernel.order(execution.cell)
+        conversation = kernel.session.conversation
+        order = kernel.order(execution.cell)
         window = conversation.window(
             execution.cell, execution.id, order=order, thread=parsed.thread
         )
@@ -377,13 +384,15 @@ def _within(runs: list[CellRun], limit: int) -> tuple[list[CellRun], tuple[str, 
         runs: the cells, oldest first; if their sources are too long, the oldest are left out.
         limit: largest number of characters of their texts.
     """
-    kept, outputs = list(runs), 0
+    kept = list(runs)
+    outputs = 0
     for at, run in enumerate(runs):
-        if sum(len(each.text) for each in kept) <= limit:
+        if sum(len(run.text) for run in kept) <= limit:
             break
         if run.output:
-            kept[at], outputs = run.without_output, outputs + 1
-    while sum(len(each.text) for each in kept) > limit:
+            kept[at] = run.without_output
+            outputs = outputs + 1
+    while sum(len(run.text) for run in kept) > limit:
         kept.pop(0)
     parts = ((outputs, "output"), (len(runs) - len(kept), "whole cell"))
     left_out = " and ".join(counted(count, noun) for count, noun in parts if count)

@@ -69,7 +69,9 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
 
 def _status(kernel: Kernel) -> list[str]:
     """Return the lines on the active cassette, and on exchanges that could not be saved."""
-    session, words, facts = kernel.session, cassette_words(kernel), []
+    session = kernel.session
+    words = cassette_words(kernel)
+    facts = []
     lines = ["No cassette is in use: every question is sent to the service."]
     if words is not None:
         lines = [f"Cassette: {words}"]
@@ -104,7 +106,8 @@ def _prune(kernel: Kernel, given: Arguments) -> str:
     if cassette is None:
         raise given.command.refusal("No cassette is in use, so there is nothing to prune.")
     prune = partial(cassette.prune, sure=is_sure)
-    gone, name = kernel.session.lock.alone("a change of the cassette", prune), cassette.config.name
+    gone = kernel.session.lock.alone("a change of the cassette", prune)
+    name = cassette.config.name
     if not gone:
         return f"{name} holds only exchanges that this kernel's cells used last."
     done = (

@@ -63,7 +63,8 @@ def _code(kernel: Kernel, given: Arguments) -> None:
     execution = running(kernel.shell)
     if execution.audience == "page":
         kernel.page.open_bridge()
-    bridge, owner = kernel.page.bridge, execution.cell
+    bridge = kernel.page.bridge
+    owner = execution.cell
     if bridge is None or not bridge.listed_with(owner):
         _show(WITHOUT_PAGE, blocks)
         return

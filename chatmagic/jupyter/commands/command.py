@@ -140,13 +140,16 @@ class Command:
         words = line
         flags = "|".join(["--[^\\s=]*", *(flag for flag in declared if flag[1] != "-")])
         while match := re.search(rf"(?<!\S)({flags})(?:=(\S*))?(?!\S)", words):
-            flag, value, rest = match[1], match[2], words[match.end() :]
+            flag = match[1]
+            value = match[2]
+            rest = words[match.end() :]
             if flag not in declared:
                 raise self.refusal()
             metavar = declared[flag].metavar
             if metavar == "FILE":
                 # The name of a file may have spaces.
-                value, rest = without_quotes(f"{value or ''}{rest}"), ""
+                value = without_quotes(f"{value or ''}{rest}")
+                rest = ""
             elif metavar is not None and value is None:
                 value, rest = [*rest.split(maxsplit=1), "", ""][:2]
             is_other_word = metavar is not None and metavar.islower() and value != metavar

@@ -87,7 +87,8 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
 def _list_models(kernel: Kernel) -> None:
     """Print the models that the service lists, and the cost of the request."""
     listed, took = kernel.session.models()
-    keys, endpoint = kernel.known_keys(), kernel.session.endpoint
+    keys = kernel.known_keys()
+    endpoint = kernel.session.endpoint
     names = [safe_text.one_line(redacted(name, keys), _SHOWN) for name in listed.names]
     kernel.settings.listed_models = tuple(names[:MOST_LISTED])
     at = "here" if endpoint is None else endpoint.origin
@@ -115,7 +116,8 @@ def _login(kernel: Kernel, given: Arguments) -> None:
         raise InputError(
             "The emulator needs no key. Connect to a service first: %chat_connect URL."
         )
-    place, shown = endpoint.key_place, endpoint.shown_place()
+    place = endpoint.key_place
+    shown = endpoint.shown_place()
     store = key_store.open_store()
     if given.options:
         typed = ["this kernel"] if kernel.typed.pop(place, None) else []
@@ -153,7 +155,9 @@ def _hidden(question: str) -> Secret:
 
 def _check(kernel: Kernel, *, is_asking: bool) -> None:
     """Show the doctor's lines, each as soon as it is known: in a page as a table."""
-    place, rows, lines = reply_views.Place(), list[tuple[str, str]](), list[str]()
+    place = reply_views.Place()
+    rows = list[tuple[str, str]]()
+    lines = list[str]()
     is_printed = running(kernel.shell).audience == "text"
 
     def show(line: Line | str) -> None:
@@ -174,12 +178,14 @@ def _check(kernel: Kernel, *, is_asking: bool) -> None:
 
 def _front_end(kernel: Kernel) -> Line:
     """Return the doctor's line on the front end, from its request and the bridge."""
-    execution, host = running(kernel.shell), host_of(os.environ)
+    execution = running(kernel.shell)
+    host = host_of(os.environ)
     name, shows = _FRONT_ENDS[execution.audience]
     if host is not None and execution.audience != "text":
         name = host.name  # a terminal in a host is none of its pages
     shows += ", updated as it arrives" if execution.is_live else ""
-    words, bridge = f"{name}: {shows}", kernel.page.bridge
+    words = f"{name}: {shows}"
+    bridge = kernel.page.bridge
     # The bridge opens with the first question, and knows only Jupyter's pages.
     if not execution.has_labextensions or execution.audience != "page" or bridge is None:
         return Line("ok", "front end", words)

@@ -50,7 +50,8 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
     Raises:
         InputError: a budget cannot be read.
     """
-    rows, meter = [row for row in ledger if row.service == service], ledger.meter(service)
+    rows = [row for row in ledger if row.service == service]
+    meter = ledger.meter(service)
     if not rows:
         to = f" to {service}" if ledger.rows else ""
         none = f"No request was sent from this kernel{to} yet."
@@ -58,7 +59,8 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
     lately = _lately(meter)
     sentence = f"{counted(len(rows), 'request')} of this kernel to {service}"
     sentence += f": {lately}." if lately else "."
-    captions, heads = [], _HEADS if meter.latest else _HEADS[:_TOLD_ALWAYS]
+    captions = []
+    heads = _HEADS if meter.latest else _HEADS[:_TOLD_ALWAYS]
     if meter.latest:
         captions.append(
             "Credits before and after each request. Alone: no other request of this kernel had a "
@@ -67,7 +69,7 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
     if (more := len(rows) - MOST_SHOWN) > 0:
         captions.append(f"The latest {MOST_SHOWN}; session.ledger has {more:,} more.")
     shown = rows[-MOST_SHOWN:]
-    cells = [each[: len(heads)] for each in map(_cells, shown, [None, *shown])]
+    cells = [row[: len(heads)] for row in map(_cells, shown, [None, *shown])]
     table = transcript.table(heads, cells, "Requests")
     html, text = transcript.folded("Each request as a table", table, *captions)
     plot = _plot(meter.credits, rows[-MOST_PLOTTED:])
@@ -76,13 +78,15 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
 
 def _lately(meter: Meter) -> str:
     """Return the cost of the last turns and the number of turns left, in words."""
-    credits, costs = meter.credits, meter.costs
+    credits = meter.credits
+    costs = meter.costs
     if credits is None or credits.remaining is None:
         return ""
     left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"
     if not costs:
         return f"{left}; the cost of a turn is known from the second answer on"
-    low, high = min(costs), max(costs)
+    low = min(costs)
+    high = max(costs)
     took = counted(high, "credit") if low == high else f"{low:,} to {high:,} credits"
     last, each = ("turn", "") if len(costs) == 1 else (f"{len(costs)} turns", " each")
     turns = meter.turns_left(credits.remaining)

@@ -26,7 +26,8 @@ def _history(kernel: Kernel, given: Arguments) -> None:
     here = kernel.window(kernel.settings.last)
     is_one = len(kernel.session.conversation.threads) == 1
     conversation = kernel.session.conversation.of_thread(here.thread)
-    turns, pages = conversation.turns, kernel.pages
+    turns = conversation.turns
+    pages = kernel.pages
     owners = [turn.owner for turn in turns if turn.owner is not None]
     notebooks = pages.names(owners)
     typed = given.line.strip()

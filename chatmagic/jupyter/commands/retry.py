@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from itertools import product
-from typing import Any, Final
+from typing import Final
 
 from chatmagic._json import shared_fields
 from chatmagic.archive import output
 from chatmagic.conversation import continuation, magic_line
 from chatmagic.conversation.cell_order import PageReport
 from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation
-from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.magic_line import Option, ParsedLine
 from chatmagic.conversation.question import RequestFacts
 from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.steering import Replacement
@@ -20,7 +19,7 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter import reply_views, stale_cells, transcript
 from chatmagic.jupyter.cells.running_cell import Execution, running
-from chatmagic.jupyter.commands.ask import cell_facts, send, settle
+from chatmagic.jupyter.commands.ask import asked_by_cell, send, settle
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import Message
@@ -67,14 +66,13 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
         InputError: a value is wrong, or the answer is no.
     """
     ask, execution = _asked_of(kernel, turn)
-    values: dict[str, list[Any]] = {}
+    settings: dict[str, list[ParsedLine]] = {}
     for flag, word in given.repeated:
-        field = flag.removeprefix("--")
         parsed = magic_line.parse_line(f"{flag} {word}", names=kernel.shell.user_ns, hint=_VALUES)
-        values.setdefault(field, []).append(getattr(parsed, field))
-    asks = [
-        replace(ask, **dict(zip(values, each, strict=True))) for each in product(*values.values())
-    ]
+        settings.setdefault(flag, []).append(parsed)
+    asks = [ask]
+    for flag, parsed_lines in settings.items():
+        asks = [_with_setting(ask, flag, parsed) for ask in asks for parsed in parsed_lines]
     is_sent = not kernel.is_replaying()
     if len(asks) > _FEW and is_sent and execution.audience != "machine":
         takes = stale_cells.cost(kernel.session, len(asks))
@@ -82,9 +80,16 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
         if input(words).strip().lower() not in {"y", "yes"}:
             raise InputError("The question was not asked again. Nothing was sent.")
     reply = None
-    for each in asks:
-        reply = send(kernel, each, execution)
+    for ask in asks:
+        reply = send(kernel, ask, execution)
     return reply
+
+
+def _with_setting(ask: Ask, flag: str, parsed: ParsedLine) -> Ask:
+    """Return a question with a setting that is compared: the temperature or the model."""
+    if flag == "--temperature":
+        return replace(ask, temperature=parsed.temperature)
+    return replace(ask, model=parsed.model)
 
 
 def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
@@ -126,21 +131,23 @@ def _asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask
         why = f"The value of {one_line(turn.missing[0].name)} was not kept."
         raise RETRY.refusal(why, "Run the cell that asked it.")
     execution = running(kernel.shell)
-    facts = shared_fields(turn, RequestFacts) | cell_facts(kernel, execution)
-    return Ask(**facts | {"shown": True, "again": turn.number}, part=part), execution
+    ask = asked_by_cell(Ask(**shared_fields(turn, RequestFacts)), kernel, execution)
+    return replace(ask, shown=True, again=turn.number, part=part), execution
 
 
 def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
     """Put a reply back in force, and show it with a record for the notebook."""
     execution = running(kernel.shell)
     replies = kernel.session.conversation.replies[turn.number]
-    places = {str(place): each for place, each in enumerate(replies, 1)}
+    places = {str(place): reply for place, reply in enumerate(replies, 1)}
     if word not in places:
         raise RETRY.refusal(f"--pick takes the number of a reply, from 1 to {len(replies):,}.")
-    picked, place, order = places[word], kernel.cell(), kernel.order(execution.cell)
+    picked = places[word]
+    place = kernel.cell()
+    order = kernel.order(execution.cell)
     item = Replacement(picked, owner=place[0], execution=place[1])
     kernel.session.change(lambda conversation: conversation.add(item, order=order))
-    digests = dict.fromkeys(each.recorded_digest for each in replies)
+    digests = dict.fromkeys(reply.recorded_digest for reply in replies)
     if picked.record is not None:
         above = kernel.session.conversation.window(*place, order=order, again=picked.number)
         record = picked.record if kernel.settings.keep_values else picked.record.bare
@@ -161,23 +168,26 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     """Show the replies to a turn's question, and the settings of each."""
     replies = conversation.replies.get(turn.number, ())
     rows: list[transcript.Row] = []
-    for count, each in enumerate(replies, 1):
-        html = reply_forms.reply_html(each.reply.text, each.format)
-        shown = (f"<div {_CELL}>{html}</div>", reply_forms.excerpt(each.reply.text, each.format))
-        rows.append((str(count), shown, _notes(each, turn)))
+    for count, answer in enumerate(replies, 1):
+        html = reply_forms.reply_html(answer.reply.text, answer.format)
+        shown = (
+            f"<div {_CELL}>{html}</div>",
+            reply_forms.excerpt(answer.reply.text, answer.format),
+        )
+        rows.append((str(count), shown, _notes(answer, turn)))
     end = f"Turn {number:,}: {reply_forms.excerpt(turn.as_typed)}"
     # Without cells' numbers, which differ in the next run: tools compare these outputs.
     reply_views.show_html(*transcript.tabulated(_HEAD, rows, "Replies", end))
 
 
-def _notes(each: Turn, turn: Turn) -> str:
+def _notes(answer: Turn, turn: Turn) -> str:
     """Return notes on a reply of a turn: whether it is in force, its state and its settings."""
     notes = (
-        "in force" if each.number == turn.number else "",
-        "" if each.state == "complete" else each.state,
-        gauge.settings_words(each.parameters, each.asked_model),
-        gauge.usage_words(each.reply.usage),
-        gauge.time_words(each.reply.seconds),
+        "in force" if answer.number == turn.number else "",
+        "" if answer.state == "complete" else answer.state,
+        gauge.settings_words(answer.parameters, answer.asked_model),
+        gauge.usage_words(answer.reply.usage),
+        gauge.time_words(answer.reply.seconds),
     )
     return "; ".join(filter(None, notes))
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from chatmagic._files import replace_content
 from chatmagic._json import digest
@@ -32,6 +33,19 @@ REASONING: Final = "--reasoning"
 _SHOWN: Final = 200
 
 
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What a file keeps beside the turns.
+
+    Args:
+        keep_values: whether it keeps the values of ``{{ }}`` themselves.
+        reasoning: whether a text to read has the model's thoughts.
+    """
+
+    keep_values: bool
+    reasoning: bool
+
+
 def _save(kernel: Kernel, given: Arguments) -> None:
     """Save the conversation, by the file's suffix, whole or not at all.
 
@@ -40,30 +54,33 @@ def _save(kernel: Kernel, given: Arguments) -> None:
     ``{{ }}`` only the expression is saved, except with ``%config ChatMagics.keep_values = True``.
     A model's thoughts are in each file but FILE.md, which has them with ``--reasoning``.
     """
-    path, force = path_of(given.words), FORCE in given.options
+    path = path_of(given.words)
+    force = FORCE in given.options
     if path.suffix.lower() not in _FORMS:
         raise InputError(f"%chat_save writes {FORMATS}, not {_name(path)}.")
-    conversation, keep_values = kernel.session.conversation, kernel.settings.keep_values
+    conversation = kernel.session.conversation
     if not len(conversation):
         raise InputError("There is no turn to save yet; nothing was written.")
     here = this_notebook(kernel.shell.user_ns, os.environ)
     if here is not None and path.exists() and path.samefile(here):
         raise InputError(f"{_name(path)} is this notebook; save the conversation beside it.")
     write, is_as_written = _FORMS[path.suffix.lower()]
-    extra = {"reasoning": True} if write is _markdown and REASONING in given.options else {}
+    options = _Options(kernel.settings.keep_values, REASONING in given.options)
     if not force and path.exists() and not is_as_written(notebook.notebook_content(path)):
         raise InputError(
             f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
             hint=f"Use another name, or {FORCE} to overwrite it.",
         )
-    text = write(conversation, keep_values=keep_values, **extra)
+    text = write(conversation, options)
     try:
         replace_content(path, text.encode("utf-8", "surrogatepass"))
     except OSError as error:
         raise InputError(f"{_name(path)} was not written: {error.strerror}.") from None
     print(f"Saved {counted(len(conversation), 'turn')} to {_name(path)}.")
     values = [value.bare for turn in conversation for value in turn.values]
-    if not keep_values and any(template.with_known_text(value) == value for value in values):
+    if not options.keep_values and any(
+        template.with_known_text(value) == value for value in values
+    ):
         print(
             "Values that were put in are not in it, only their expressions; "
             "%config ChatMagics.keep_values = True keeps values."
@@ -77,7 +94,8 @@ def _load(kernel: Kernel, given: Arguments) -> None:
     of a notebook. ``%chat_load`` alone loads this notebook, as last saved, if the front end reports
     its file. A turn that was changed since it was asked is left out.
     """
-    here, force = this_notebook(kernel.shell.user_ns, os.environ), FORCE in given.options
+    here = this_notebook(kernel.shell.user_ns, os.environ)
+    force = FORCE in given.options
     path = path_of(given.words) if given.words else here
     if path is None:
         raise given.command.refusal(
@@ -125,7 +143,7 @@ def _from_notebook(
     """Return the conversation in a notebook's outputs, and the lines to print."""
     read = notebook.read_notebook(path)
     restored = restore.restore(read, by_id=by_id, changed=changed, after=after)
-    faults = [] if changed else [each for each in read.outputs if each.fault]
+    faults = [] if changed else [found for found in read.outputs if found.fault]
     insist = [f"%chat_load {_name(path)} {FORCE} loads that as it is."] if faults else []
     if not restored.numbers:
         problems = [*restored.problems[:1], *insist] or [read.missing]
@@ -136,8 +154,8 @@ def _from_notebook(
     return restored.conversation, [*restore.summary(restored, read), *insist]
 
 
-def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
-    records = conversation_file.records_of(conversation, keep_values=keep_values)
+def _ipynb(conversation: Conversation, options: _Options) -> str:
+    records = conversation_file.records_of(conversation, keep_values=options.keep_values)
     cells: list[tuple[Any, ...]] = [("chat-0", "%load_ext chatmagic", None)]
     items = [item for _, held in conversation.slots for item in held]
     for number, item in enumerate(items, 1):
@@ -154,8 +172,12 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
     return notebook.notebook_json(cells)
 
 
-def _markdown(conversation: Conversation, *, reasoning: bool = False, **_: object) -> str:
-    return _sealed(conversation_file.markdown(conversation, reasoning=reasoning))
+def _markdown(conversation: Conversation, options: _Options) -> str:
+    return _sealed(conversation_file.markdown(conversation, reasoning=options.reasoning))
+
+
+def _json(conversation: Conversation, options: _Options) -> str:
+    return conversation_file.dumps(conversation, keep_values=options.keep_values)
 
 
 def _sealed(text: str) -> str:
@@ -174,8 +196,9 @@ def _is_archive(content: bytes) -> bool:
     return False
 
 
-_FORMS: Final[Mapping[str, tuple[Callable[..., str], Callable[[bytes], bool]]]] = {
-    ".json": (conversation_file.dumps, _is_archive),
+_Write: TypeAlias = Callable[[Conversation, _Options], str]
+_FORMS: Final[Mapping[str, tuple[_Write, Callable[[bytes], bool]]]] = {
+    ".json": (_json, _is_archive),
     ".ipynb": (_ipynb, notebook.is_untouched),
     ".md": (_markdown, _is_markdown),
 }

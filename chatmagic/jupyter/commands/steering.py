@@ -151,7 +151,8 @@ def _delete(kernel: Kernel, name: str) -> None:
 
 def _list(kernel: Kernel) -> None:
     """Show the threads with the numbers of their turns and their last questions."""
-    here, threads = kernel.window().thread, kernel.session.conversation.threads
+    here = kernel.window().thread
+    threads = kernel.session.conversation.threads
     rows = []
     for name in dict.fromkeys([*threads, here]):
         turns = threads.get(name, ())
@@ -171,7 +172,8 @@ def _hide(kernel: Kernel, given: Arguments) -> None:
     ``%chat_history`` numbers them; ``%chat_undo`` takes that back. Nothing is deleted. When the
     turn's cell asks again, its new turn is not hidden. At a question: ``%%chat --hide``.
     """
-    here, (owner, execution) = kernel.window(owns=True), kernel.cell()
+    here = kernel.window(owns=True)
+    (owner, execution) = kernel.cell()
     number = given.turn_number(here.index)
     turn = here.above[number - 1]
     hiding = Hiding(

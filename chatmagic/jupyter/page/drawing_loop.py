@@ -148,7 +148,8 @@ class ReplyUnderWay:
         """
         self._new.append(text)
         if not self._has_words and text.strip():
-            self._has_words, self.due = True, None
+            self._has_words = True
+            self.due = None
         if self._has_words and self.due is None:
             self.due = self._not_before
 
@@ -174,7 +175,8 @@ class ReplyUnderWay:
         """
         self.due = None
         if self._has_words and (self._new or last):
-            text, self._new = "".join(self._new), []
+            text = "".join(self._new)
+            self._new = []
             self._length += len(text)
             reply, (keep, blocks) = self._fed(text)
         elif self._thinks_since is not None and not (self._has_words or last):
@@ -206,7 +208,8 @@ class ReplyUnderWay:
             if part is not None:
                 opening = continuation.block_opening(part.reply.text, self._begin, self.ask.format)
             if self._reply is None or opening != self._opening:
-                self._reply, self._opening = live_reply(self.ask.format, opening or ""), opening
+                self._reply = live_reply(self.ask.format, opening or "")
+                self._opening = opening
                 text = self._begin
         return self._reply, self._reply.feed(text)
 
@@ -317,7 +320,7 @@ class DrawingLoop:
 
     def _run(self) -> None:
         while True:
-            due = [each.due for each in self._replies.values() if each.due is not None]
+            due = [reply.due for reply in self._replies.values() if reply.due is not None]
             wait = max(0.0, min(due) - time.monotonic()) if due else None
             try:
                 work = self._news.get(timeout=wait)

@@ -57,7 +57,8 @@ class PendingAsk:
         Args:
             turns: the live turns.
         """
-        owner, execution = self.ask.owner, self.ask.execution
+        owner = self.ask.owner
+        execution = self.ask.execution
         own = [turn for turn in turns if owner and turn.owner == owner]
         if own:
             self.after = own[-1].number

@@ -54,7 +54,8 @@ class LogEntries:
     def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
         """Note which turns are live now."""
         still = copy(conversation)
-        self._turns, self._end = still.turns, still.window()
+        self._turns = still.turns
+        self._end = still.window()
         self._causes = still.causes()
         self._replies = still.replies
         self._asides = asides
@@ -94,12 +95,13 @@ class LogEntries:
 
     def _facts(self, turn: Turn) -> Message:
         """Return the special facts of a turn, and its replies if it has several."""
-        cause, is_hidden = self._causes.cause_of(turn.number), self._end.hides(turn)
+        cause = self._causes.cause_of(turn.number)
+        is_hidden = self._end.hides(turn)
         replies = self._replies[turn.number]
         return {
             "notes": output.turn_notes(turn, cause, is_hidden=is_hidden),
             "took": turn.reply.took,
-            "replies": [each.number for each in replies] if len(replies) > 1 else [],
+            "replies": [reply.number for reply in replies] if len(replies) > 1 else [],
         }
 
     def _draw(self, turn: Turn) -> Message:
@@ -163,7 +165,8 @@ def credits(state: CreditTracker, took: int | None, *, now: datetime) -> Message
         took: approximate cost of the last turn in credits; ``None`` if unknown.
         now: the time by which the page counts, aware.
     """
-    figures, requests = state.credits, state.requests
+    figures = state.credits
+    requests = state.requests
     words = crediting.left_words if crediting.are_told(figures) else crediting.spent_words
     known = figures or models.Credits(None, None, None, None, now)
     return {
