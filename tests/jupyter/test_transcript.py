@@ -20,6 +20,7 @@ from shells import KEY, Shell, bodies
 from talks import ask, set_aside
 from talks import saved as as_saved
 
+from chatmagic import _started_emulators
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Entry
 from chatmagic.conversation.steering import Instructions
@@ -228,6 +229,7 @@ def test_a_dry_run_fails_as_the_question_would(
     shell.machine("import os\n%chat --dry --allow-secrets tr0ub4dor&staple")
     fails_alike("The prompt holds", "tr0ub4dor&staple")
     fails_alike("holds your API key", MINE)
+    _started_emulators.forget(emulator.url)  # a budget is for services
     shell.do("%config ChatMagics.budget = '0'")
     fails_alike("budget of 0 credits")
     shell.do("%config ChatMagics.budget = None")
