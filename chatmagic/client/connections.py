@@ -20,6 +20,7 @@ import ssl
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from time import monotonic
 from typing import Any, Final
 from urllib.parse import quote
@@ -118,8 +119,12 @@ class Response(http.client.HTTPResponse):
     """
 
     def begin(self) -> None:
-        """Read the head."""
+        """Read the head; interim answers before it are skipped (RFC 9110, 15.2)."""
         super().begin()
+        # http.client skips 100 by itself. Behind 101 there is no HTTP any more.
+        while HTTPStatus.SWITCHING_PROTOCOLS < self.status < HTTPStatus.OK:
+            self.headers = None  # type: ignore[assignment] # as before the first head
+            super().begin()
         self.msg.defects.clear()
         self.msg.set_payload("")
 

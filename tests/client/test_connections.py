@@ -37,6 +37,33 @@ def drip(begun: bytes, drop: bytes = b"x") -> Callable[[Peer], None]:
     return script
 
 
+@pytest.mark.parametrize(
+    "interim",
+    [
+        ["103 Early Hints"],
+        ["100 Continue", "103 Early Hints"],
+        ["103 Early Hints", "100 Continue", "102 Processing", "199 Any"],
+    ],
+)
+def test_interim_answers_are_skipped(
+    connect: Callable[..., HttpTransport], interim: list[str]
+) -> None:
+    """The answer behind them is the answer, and its connection is used again."""
+    lines = [f"HTTP/1.1 {status}\r\nLink: </style.css>\r\n\r\n".encode() for status in interim]
+    whole = b"".join([*lines, answer(b"the answer", headers={"X-Own": "1"})])
+    with Server(playing(whole, whole)) as server:
+        transport = connect(server.url)
+        for _ in range(2):
+            exchange = send(transport)
+            assert exchange.status == HTTPStatus.OK
+            names = {name.lower() for name, _ in exchange.headers}
+            assert "x-own" in names
+            assert "link" not in names
+            assert rest(exchange) == b"the answer"
+            exchange.close(ended=True)
+        assert server.accepted == 1
+
+
 TLS_RECORD_BEGUN = b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc"
 
 
