@@ -325,7 +325,8 @@ def _damaged(name: str, number: int, why: str) -> InputError:
 def _read_block(block: _Block, name: str) -> tuple[str, Interaction]:
     """Return the name of the exchange that an interaction continues, or "", and the interaction."""
     number, facts, lines = block
-    prompt, text = "".join(lines["you"]), "".join(lines["reply"])
+    prompt = "".join(lines["you"])
+    text = "".join(lines["reply"])
     try:
         if facts.pop("check", None) != _check(facts, prompt, text):
             raise ValueError("the exchange is not the one that was recorded")  # noqa: TRY301
@@ -403,7 +404,8 @@ class CassetteFile:
             except UnicodeDecodeError:
                 raise InputError(f"{self.path.name} cannot be read: it is not text.") from None
             self.held = () if content is None else from_text(text, self.path.name)
-            self._names, self._content = _names(self.held), content
+            self._names = _names(self.held)
+            self._content = content
         return self.held
 
     def save(
@@ -429,12 +431,15 @@ class CassetteFile:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with folder_lock(self.path.parent, waiting, longest=longest):
-                before, now = self.held, self.read_interactions()
+                before = self.held
+                now = self.read_interactions()
                 new = tuple(merge(before, now))
                 if new != now:
                     names, content = self._content_with(now, new)
                     replace_content(self.path, content)
-                    self.held, self._names, self._content = new, names, content
+                    self.held = new
+                    self._names = names
+                    self._content = content
         except OSError as error:
             kind = FolderLockedError if isinstance(error, TimeoutError) else ChatError
             why = error.strerror or type(error).__name__
@@ -444,7 +449,8 @@ class CassetteFile:
         self, now: tuple[Interaction, ...], new: tuple[Interaction, ...]
     ) -> tuple[_Names, bytes]:
         """Return the names and the content for new exchanges; lines that stay are kept."""
-        old, added = self._content or b"", new[len(now) :]
+        old = self._content or b""
+        added = new[len(now) :]
         # An editor may have left other line ends.
         if new[: len(now)] != now or not old.endswith(b"\n") or b"\r" in old:
             return _names(new), to_text(new).encode()
@@ -500,9 +506,12 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
             beginning stands for unknown turns.
     """
     sent = {name: record.parameters[name] for name in _SENT if name in record.parameters}
-    prompt, typed = record.prompt, record.prompt if record.values else None
+    prompt = record.prompt
+    typed = record.prompt if record.values else None
     if record.continues is not None:
-        prompt, typed, before = ASKED_FOR_THE_REST, None, (*before, record.continues)
+        prompt = ASKED_FOR_THE_REST
+        typed = None
+        before = (*before, record.continues)
     return Interaction(
         request=record.request,
         prompt=prompt,

@@ -159,7 +159,8 @@ class ConfiguredEnvironment(Environment):
             by: source of the choice, in words.
             model: the model's name; ``None`` is the one that is set for the address.
         """
-        self.chosen, self.chosen_by = address, by
+        self.chosen = address
+        self.chosen_by = by
         if model is not None:
             self.settings.model = model
             self.belong_here({"model"})
@@ -281,7 +282,8 @@ class ConfiguredEnvironment(Environment):
         Raises:
             InputError: two models are named.
         """
-        fields, model = self.settings.extra_body, self.of_this_address("model")
+        fields = self.settings.extra_body
+        model = self.of_this_address("model")
         # The environment's model belongs to its address, and a setting counts before it.
         if not model and "model" not in (fields or {}):
             at = _normalized(os.environ.get(config.URL_VARIABLE, ""))
@@ -307,7 +309,9 @@ class ConfiguredEnvironment(Environment):
         value = getattr(self.settings, name)
         if not value:
             return None
-        homes, here, own = self.settings.homes, self._here(), ""
+        homes = self.settings.homes
+        here = self._here()
+        own = ""
         if name not in homes:
             own = self.settings.file_url or os.environ.get(config.URL_VARIABLE, "")
         if homes.get(name) is None:
@@ -426,7 +430,8 @@ class ClientPool:
         if source == "service" and self.given is not None:
             self.latest = self.given
             return self.given
-        new, client = setup(), self._made.get(source)
+        new = setup()
+        client = self._made.get(source)
         if client is not None and new.endpoint.account == client.endpoint.account:
             client.retune(new)
         else:

@@ -138,13 +138,16 @@ def problem(error: Exception) -> str:
     Args:
         error: an error of pydantic, of jsonschema, or of the user's own code.
     """
-    path, words, rest = "", str(getattr(error, "message", error)), ""
+    path = ""
+    words = str(getattr(error, "message", error))
+    rest = ""
     try:
         if hasattr(error, "json_path"):  # an error of jsonschema
             path = error.json_path.removeprefix("$").removeprefix(".")
         elif callable(errors := getattr(error, "errors", None)):  # an error of pydantic
             first, *more = errors()
-            path, words = ".".join(map(str, first["loc"])), str(first["msg"])
+            path = ".".join(map(str, first["loc"]))
+            words = str(first["msg"])
             rest = f" ({len(more):,} more)" if more else ""
     except Exception as failure:  # noqa: BLE001 - the user's own error may be anything
         log_swallowed(failure)
@@ -181,14 +184,20 @@ def _from_type(value: Any, name: str) -> Schema:
     A model's own rules hold; any other type is read strictly (a text is no number).
     """
     if hasattr(value, "model_json_schema"):
-        document, validate, strict = value.model_json_schema(), value.model_validate_json, None
+        document = value.model_json_schema()
+        validate = value.model_validate_json
+        strict = None
     elif hasattr(value, "validate_json"):
-        document, validate, strict = value.json_schema(), value.validate_json, None
+        document = value.json_schema()
+        validate = value.validate_json
+        strict = None
     else:
         from pydantic import TypeAdapter  # noqa: PLC0415 - an optional package
 
         adapter: Any = TypeAdapter(value)
-        document, validate, strict = adapter.json_schema(), adapter.validate_json, True
+        document = adapter.json_schema()
+        validate = adapter.validate_json
+        strict = True
 
     def read(item: Any) -> Any:
         # From JSON, which a strict type reads in another way than Python's values.

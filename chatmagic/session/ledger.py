@@ -197,7 +197,7 @@ class Meter:
     @property
     def credits(self) -> Credits | None:
         """The latest figures of the account that last had some; ``None`` before the first."""
-        latest = max(tuple(self.latest.values()), key=lambda each: each.came_at, default=None)
+        latest = max(tuple(self.latest.values()), key=lambda figures: figures.came_at, default=None)
         return None if latest is None else latest.credits
 
     @property
@@ -259,30 +259,38 @@ class Meter:
             self.unknown += last is None
             self.awaited += last is not None
             return row
-        is_alone, before = self.batch == 1, None if last is None else last.credits.remaining
+        is_alone = self.batch == 1
+        before = None if last is None else last.credits.remaining
         is_lower = before is not None and after <= before
         is_comparable = last is not None and last.period == seen.period
         if before is None or not is_comparable or (is_alone and not is_lower):
-            self.latest[account], self.fallen, self.figures = seen, 0, 0
-            self.unknown, self.awaited = self.unknown + self.awaited + 1, 0
+            self.latest[account] = seen
+            self.fallen = 0
+            self.figures = 0
+            self.unknown += self.awaited + 1
+            self.awaited = 0
             return replace(row, after=after)
         # The fall of an overtaken answer counts as 0, so the sum of all falls is right.
-        took, awaited = 0, self.awaited
+        took = 0
+        awaited = self.awaited
         if is_lower:
-            took, self.latest[account], self.awaited = before - after, seen, 0
+            took = before - after
+            self.latest[account] = seen
+            self.awaited = 0
         self.falls += took
-        self.fallen, self.figures = self.fallen + took, self.figures + 1
+        self.fallen += took
+        self.figures += 1
         row = replace(row, before=before, after=after, took=took, sure="several")
         if is_alone and awaited:
             return row
         # Rounded up: the ended requests have taken no more than the whole fall.
-        each = took if is_alone else -(-self.fallen // self.figures)
-        row = replace(row, each=each, sure="alone" if is_alone else "several")
+        share = took if is_alone else -(-self.fallen // self.figures)
+        row = replace(row, each=share, sure="alone" if is_alone else "several")
         if row.entry != "models":  # no question
             # A later mean of a batch is more exact, and no earlier one was too low.
             for at in range(-min(self.figures - 1, len(self.costs)), 0):
-                self.costs[at] = min(self.costs[at], each)
-            self.costs.append(each)
+                self.costs[at] = min(self.costs[at], share)
+            self.costs.append(share)
         return row
 
 
@@ -369,11 +377,11 @@ class Ledger:
         Args:
             budget: the budget, for its unit: credits or turns.
         """
-        held = [each for each in self.under_way if each.counts]
+        held = [request for request in self.under_way if request.counts]
         if budget.unit == "turns":
             return self._turns + len(held)
         ended = sum(meter.used for name, meter in self._meters.items() if name != EMULATOR)
-        return ended + sum(each.amount for each in held)
+        return ended + sum(request.amount for request in held)
 
     def budget_words(self) -> list[str]:
         """Return the used amount of each budget, a line each.
@@ -388,7 +396,8 @@ class Ledger:
 
     def news(self) -> list[str]:
         """Return the notices that no cell has shown, and forget them."""
-        news, self._news = self._news, []
+        news = self._news
+        self._news = []
         return news
 
     def tell(self) -> None:
@@ -415,7 +424,7 @@ class Ledger:
         """
         with self._lock:
             reservation.amount = self.needed(reservation)
-            alone = all(each.service != reservation.service for each in self._held)
+            alone = all(held.service != reservation.service for held in self._held)
             self.meter(reservation.service).begin(alone=alone)
             self._held.add(reservation)
 
@@ -503,7 +512,8 @@ class Ledger:
         """Enter a request that was sent."""
         meter = self.meter(reservation.service)
         seen: Credits | None = getattr(problem, "credits", None) or reply.credits
-        text, usage = reply.text, reply.usage or Usage()
+        text = reply.text
+        usage = reply.usage or Usage()
         is_question = reservation.entry != "models"
         is_reply = bool(text) or (problem is None and reply.state == "complete")
         meter.answers += is_reply and is_question

@@ -63,9 +63,12 @@ class SecretCheck:
             )
         variables = secret_variables(os.environ)
         # A session keeps no secret, only a digest that shows a change.
-        about = digest([endpoint.base_url, *([each.name, each.value] for each in variables)])
+        about = digest(
+            [endpoint.base_url, *([variable.name, variable.value] for variable in variables)]
+        )
         if about != self._about:
-            self._passed, self._about = set(), about
+            self._passed = set()
+            self._about = about
         carried = [message.content for message in window.messages]
         if instructions is not None:
             carried.append(instructions.text or "")
