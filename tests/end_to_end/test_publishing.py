@@ -19,6 +19,7 @@ from project import ROOT, files
 import chatmagic
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+WORKFLOWS = ROOT / ".github" / "workflows"
 README = (ROOT / "README.md").read_text("utf-8")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -106,3 +107,57 @@ def test_condas_recipe_is_that_of_the_package() -> None:
     assert [other.replace(" ", "") for other in others] == PROJECT["dependencies"]
     commands = [f"{name} = {target}" for name, target in PROJECT["scripts"].items()]
     assert recipe["build"]["python"]["entry_points"] == commands
+
+
+def release_jobs() -> dict[str, list[dict[str, Any]]]:
+    """Return the steps of each job of the workflow that publishes."""
+    workflow = library("yaml").safe_load((WORKFLOWS / "release.yml").read_text("utf-8"))
+    return {name: job["steps"] for name, job in workflow["jobs"].items()}
+
+
+def commands_of(steps: list[dict[str, Any]]) -> str:
+    """Return the commands of a job's steps."""
+    return "\n".join(step.get("run", "") for step in steps)
+
+
+def uses(steps: list[dict[str, Any]], action: str) -> dict[str, Any]:
+    """Return what the step of an action is given."""
+    (given,) = [step["with"] for step in steps if step.get("uses", "").startswith(f"{action}@")]
+    return dict(given)
+
+
+def test_what_was_tried_is_what_is_published() -> None:
+    """One job builds; the jobs behind it take its files, and build nothing."""
+    check, publish, attach = release_jobs().values()
+    assert "python -m build" in commands_of(check)
+    name = uses(check, "actions/upload-artifact")["name"]
+    for job, command in (publish, "twine upload release/dist/*"), (attach, "release/sbom/*"):
+        assert uses(job, "actions/download-artifact") == {"name": name, "path": "release"}
+        assert command in commands_of(job)
+        assert "-m build" not in commands_of(job)
+
+
+def test_a_release_lists_what_it_brings_along() -> None:
+    """Its SBOM is made of an environment with the wheel alone, before anything else is there."""
+    commands = commands_of(release_jobs()["check"])
+    made = commands.index("cyclonedx-py environment bare/bin/python")
+    assert commands.index("bare/bin/pip install dist/*.whl") < made < commands.index("[lab]")
+    assert "sbom" in uses(release_jobs()["check"], "actions/upload-artifact")["path"].split()
+
+
+def test_a_release_is_built_by_pinned_tools() -> None:
+    """Each by its hash; and each action of each workflow by its commit."""
+    for steps in release_jobs().values():
+        installs = re.findall(r"^python -m pip install .*$", commands_of(steps), re.MULTILINE)
+        assert {line.split("install ")[1] for line in installs} <= {
+            "--require-hashes -r .github/release-requirements.txt"
+        }
+    pinned = (ROOT / ".github" / "release-requirements.txt").read_text("utf-8")
+    blocks = re.split(r"(?m)^(?=[a-z])", pinned)[1:]
+    assert [block for block in blocks if "==" not in block or "--hash=sha256:" not in block] == []
+    names = {block.split("==")[0] for block in blocks}
+    asked = (ROOT / ".github" / "release-requirements.in").read_text("utf-8")
+    assert set(re.findall(r"(?m)^[a-z-]+", asked)) <= names
+    for path in WORKFLOWS.glob("*.yml"):
+        actions = re.findall(r"uses: (\S+)", path.read_text("utf-8"))
+        assert [action for action in actions if not re.search(r"@[0-9a-f]{40}$", action)] == []
