@@ -19,7 +19,13 @@ from chatmagic.conversation import continuation, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Entry
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.steering import Replacement, Steering, ThreadStart, TurnSteering
+from chatmagic.conversation.steering import (
+    Instructions,
+    Replacement,
+    Steering,
+    ThreadStart,
+    TurnSteering,
+)
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.models import Reply, ReplyFacts
@@ -96,6 +102,10 @@ def _occurrences(digests: Iterable[str]) -> Iterator[tuple[str, int]]:
 
 
 SHOWN: Final = 200
+QUOTED: Final = 500
+"""Largest number of quoted characters of loaded instructions."""
+MOST_LINES: Final = 10
+"""Largest number of lines on instructions, and on values."""
 NOT_KEPT: Final = (
     "the value was not kept; until the cell runs again, its prompt is sent with its name in "
     "its place."
@@ -338,6 +348,7 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
         for turn in conversation
         if turn.missing
     ]
+    lines += speaking(conversation)
     return [*lines, *restored.problems, *gaps(restored, notebook)]
 
 
@@ -356,6 +367,40 @@ def gaps(restored: Restored, notebook: Notebook) -> list[str]:
             "with --quiet, from Python or in a panel, or asked again since."
         )
     return lines
+
+
+def speaking(conversation: Conversation) -> list[str]:
+    """Return lines on what a loaded file adds to the questions, beside the turns that it shows.
+
+    These are its standing instructions, quoted, and the values that it kept, named.
+
+    Args:
+        conversation: the loaded conversation.
+    """
+    items = [item for _, held in conversation.slots for item in held]
+    texts = [item.value.text or "" for item in items if isinstance(item, Instructions)]
+    quoted = [
+        f"Its instructions ({counted(len(text), 'character')}) go along with the questions below "
+        f"them: “{safe_text.one_line(text, QUOTED)}”"
+        for text in texts
+        if text
+    ]
+    kept = [
+        f"turn {number}: the value that the file gives {safe_text.one_line(value.as_typed, SHOWN)} "
+        f"goes along ({counted(value.size, 'character')})."
+        for number, turn in enumerate(conversation, 1)
+        for value in turn.values
+        if value.text is not None
+    ]
+    lines = [*_first(quoted, "more instructions"), *_first(kept, "more values")]
+    undo = "%chat_undo takes the loading back, %chat_history N --request shows a request."
+    return [*lines, undo] if lines else []
+
+
+def _first(lines: list[str], others: str) -> list[str]:
+    """Return the first lines, and one on the number of the others."""
+    more = len(lines) - MOST_LINES
+    return [*lines[:MOST_LINES], *([f"… and {more:,} {others}."] if more > 0 else [])]
 
 
 def named(turn: Turn) -> str:

@@ -134,7 +134,7 @@ def _from_json(path: Path, after: int) -> tuple[Conversation, list[str]]:
     for number, turn in enumerate(conversation, 1):
         if turn.missing:
             lines.append(f"turn {number}: {restore.named(turn)}: {restore.NOT_KEPT}")
-    return conversation, lines
+    return conversation, [*lines, *restore.speaking(conversation)]
 
 
 def _from_notebook(
