@@ -336,11 +336,6 @@ def test_a_pipe_is_not_waited_for(shell: Shell, tmp_path: Path, line: str) -> No
     os.mkfifo(tmp_path / line.split()[1])
     assert "cannot be read: it is not a file" in str(shell.fails(line).error)
 
-    (tmp_path / "link.json").symlink_to("talk.json")
-    shell.page("%chat_save link.json", "s")
-    assert (tmp_path / "link.json").is_symlink()
-    assert "echo:one" in (tmp_path / "talk.json").read_text()
-
 
 @pytest.mark.parametrize("name", ["talk.json", "talk.ipynb"])
 def test_a_file_that_speaks_is_quoted(shell: Shell, name: str) -> None:
