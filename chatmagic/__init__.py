@@ -7,7 +7,7 @@ checks this table.
 =============================================  ==============================================
 folder                                         third-party packages
 =============================================  ==============================================
-top level: errors, models, text, …
+top level: advice, errors, models, text, …
 protocol
 client, conversation, render, emulator         client: platformdirs, requests, urllib3;
                                                render: markdown-it-py, nh3, pygments

@@ -14,7 +14,6 @@ from typing import Any, Final, NoReturn
 
 from chatmagic import demo, install
 from chatmagic._version import __version__
-from chatmagic.client.advice_wording import words_for_shell
 from chatmagic.conversation.magic_line import MANUAL, OPTIONS, Option, counterpart
 from chatmagic.emulator.service import Settings
 from chatmagic.errors import ChatError, InputError
@@ -61,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"chatmagic: standard output cannot be written: {error.strerror}.", file=sys.stderr)
         return _UNWRITTEN
     except ChatError as error:
-        print(f"chatmagic: {error}", file=sys.stderr)
+        print(f"chatmagic: {error.line_at('shell')}", file=sys.stderr)
         return 2 if isinstance(error, InputError) else 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
@@ -76,7 +75,7 @@ class _Parser(argparse.ArgumentParser):
         # space in its value.
         for word in takewhile("--".__ne__, args or ()) if self.prog.endswith(" ask") else ():
             flag = word.partition("=")[0]
-            if flag.startswith("--") and (hint := words_for_shell(counterpart(flag))):
+            if flag.startswith("--") and (hint := counterpart(flag)):
                 raise InputError(f"{flag} is not an option. Nothing was sent.", hint=hint)
         return super().parse_known_args(args, namespace)
 

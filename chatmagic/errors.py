@@ -28,9 +28,12 @@ of ``requests`` and no frame with bytes of the wire.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, Literal, Self
 
+from chatmagic.advice import Note, Place, Sentences, sentences, sentences_at
 from chatmagic.models import Credits, Reply
 from chatmagic.safe_text import unlinked
 
@@ -42,14 +45,7 @@ COST_UNKNOWN: Final = "Nothing was sent again; whether it took credits is not kn
 WHAT_CAME_IS_KEPT: Final = (
     "The text so far is kept, marked; nothing was sent again. Ask again for a complete reply."
 )
-GOES_ON: Final = "%chat_continue, in a cell below, goes on with what came."
-LESS_HINT: Final = "Send less of it: --last N, or %chat_reset."
 SHORTER_HINT: Final = "Shorten the question, or the cells and values with it: it carries no turn."
-KEY_REFUSED: Final = "The service did not accept the key"
-NO_KEY_SENT: Final = "The service requires a key, and none was sent"
-
-HTTPS_WANTED: Final = "Connect to it with https. %chat shows the settings."
-"""Hint for http at a port that requires TLS."""
 
 PROXY_NAMED: Final = (
     "Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, such as http://NAME:PASSWORD@proxy.example:8080."
@@ -64,7 +60,7 @@ class _ErrorBase(BaseException):
         self,
         message: str,
         *,
-        hint: str | None = None,
+        hint: Note | Sentences | None = None,
         status: int | None = None,
         credits: Credits | None = None,
         reply: Reply | None = None,
@@ -74,14 +70,18 @@ class _ErrorBase(BaseException):
 
         Args:
             message: the event; white space is folded into one line.
-            hint: the advice, as a line of its own in a notebook.
+            hint: the advice, as a line of its own in a notebook: a text that is the same in all
+                places, or the words of each place, of :mod:`chatmagic.advice`.
             status: the HTTP status; ``None`` without a response.
             credits: the credits that the response named.
             reply: the partial reply.
             retry_after: the earliest time to ask again, aware, if the service named one.
         """
         self.message = " ".join(message.split())
-        self.hint = None if hint is None else " ".join(hint.split())
+        self.advice: Sentences = sentences(hint)
+        """The advice, in the words of each place."""
+        self.place: Place = "python"
+        """The place that asked, and so shows the error."""
         self.status = status
         self.credits = credits
         self.reply = reply
@@ -96,9 +96,31 @@ class _ErrorBase(BaseException):
         self.__cause__ = self.__context__ = None
         return self.with_traceback(None)
 
+    @property
+    def hint(self) -> str | None:
+        """The advice in the words of the place that asked; ``None`` without any."""
+        return self.hint_at(self.place) or None
+
+    def hint_at(self, place: Place) -> str:
+        """Return the advice as a line; empty without any.
+
+        Args:
+            place: the place that shows it.
+        """
+        return " ".join(sentences_at(self.advice, place).split())
+
+    def line_at(self, place: Place) -> str:
+        """Return one line: the event and the advice.
+
+        Args:
+            place: the place that shows it.
+        """
+        hint = self.hint_at(place)
+        return f"{self.message} {hint}" if hint else self.message
+
     def __str__(self) -> str:
-        """Return one line: the event and the advice."""
-        return self.message if self.hint is None else f"{self.message} {self.hint}"
+        """Return one line: the event, and the advice in the words of the place that asked."""
+        return self.line_at(self.place)
 
     def _render_traceback_(self) -> list[str]:
         """Return the lines that IPython shows instead of a traceback."""
@@ -179,3 +201,17 @@ class ReplyFormatError(ChatError):
 
 class ChatInterrupted(_ErrorBase, KeyboardInterrupt):
     """Stop of a reply by a person; the text so far is in ``reply``."""
+
+
+@contextmanager
+def shown_at(place: Place) -> Iterator[None]:
+    """Return a context whose errors are for a place; it changes no word of them.
+
+    Args:
+        place: the place that asked, and so shows the errors.
+    """
+    try:
+        yield
+    except (ChatError, ChatInterrupted) as error:
+        error.place = place
+        raise

@@ -20,7 +20,7 @@ IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}
 TOP = frozenset(
     {"_files", "_initial_environ", "_json", "_json_reply", "_log", "_started_emulators"}
     | {"_version"}
-    | {"errors", "models", "safe_text"}
+    | {"advice", "errors", "models", "safe_text"}
 )
 MIDDLE = ("client", "conversation", "render", "emulator")
 BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette", "batch")

@@ -12,14 +12,13 @@ from typing import Any, Final, cast
 from chatmagic import models
 from chatmagic import safe_text as plain
 from chatmagic._version import __version__
-from chatmagic.client.advice_wording import words_for_python
+from chatmagic.advice import ALL_THOUGHT, AT_LIMIT, Place
 from chatmagic.conversation import magic_line
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.record import Record, sealed
 from chatmagic.conversation.staleness import Cause
 from chatmagic.conversation.steering import Steering, instructions_note
 from chatmagic.conversation.turn import Turn
-from chatmagic.errors import GOES_ON
 from chatmagic.models import CodeBlock, Renderer, Reply
 from chatmagic.render import gauge, markdown_parser, reply_forms, safe_markdown
 from chatmagic.render.sanitize import QUIET, frame
@@ -30,10 +29,6 @@ STATE_WORDS: Final = {
     "interrupted": "Interrupted: this reply is not complete.",
     "cut off": "Cut off: this reply is not complete.",
 }
-ALL_THOUGHT: Final = (
-    "Its limit of tokens was used up by thinking: ask again with a higher one, --max-tokens."
-)
-AT_LIMIT: Final = f"Stopped at its limit of tokens: this reply is not complete. {GOES_ON}"
 HIDDEN: Final = "hidden: it does not go along"
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
 MARKDOWN_MARK: Final = "[//]: # (chatmagic)"
@@ -107,9 +102,11 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
     """
     is_json = record is _NO_RECORD and reply.parsed is not None
     format = "json" if is_json else record.parameters.get("format", "markdown")
-    merged = [
-        f"{note[0].upper()}{note[1:]}." for note in magic_line.merged_cell_notes(record.prompt)
-    ]
+    merged = []
+    if name := magic_line.merged_command(record.prompt):
+        merged.append(
+            f"A line with {name} is sent as text; split the cell if it is to run by itself."
+        )
     states = "".join(
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
         for line in (*_states(reply, record), *merged)
@@ -196,11 +193,12 @@ def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
     return tuple(part for part in parts if not isinstance(part, str))
 
 
-def state_lines(reply: Reply) -> list[str]:
+def state_lines(reply: Reply, place: Place = "notebook") -> list[str]:
     """Return lines on the end of a reply; none for the normal end of a text.
 
     Args:
         reply: the reply, whole or in part.
+        place: the place that shows them.
     """
     lines = [STATE_WORDS[reply.state]]
     if reply.left_out:
@@ -211,7 +209,8 @@ def state_lines(reply: Reply) -> list[str]:
     if reply.refusal:
         lines.append(f"The model refused: {reply.refusal}")
     if reply.finish_reason == "length":
-        lines.append(AT_LIMIT if reply.text or not reply.reasoning else ALL_THOUGHT)
+        is_begun = reply.text or not reply.reasoning
+        lines.append((AT_LIMIT if is_begun else ALL_THOUGHT).at(place))
     elif reply.finish_reason not in (None, "stop"):
         lines.append(f"The reply ended with: {reply.finish_reason}")
     elif not reply.text and not reply.refusal:
@@ -221,8 +220,7 @@ def state_lines(reply: Reply) -> list[str]:
 
 def _states(reply: Reply, record: Record) -> list[str]:
     """Return the lines on the end of a reply; without a record it is a value in Python."""
-    lines = state_lines(reply)
-    return [*map(words_for_python, lines)] if record is _NO_RECORD else lines
+    return state_lines(reply, "python" if record is _NO_RECORD else "notebook")
 
 
 def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> list[str]:

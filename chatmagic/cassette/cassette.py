@@ -24,6 +24,7 @@ from typing import Any, Final, Literal, cast, get_args
 
 from chatmagic._files import LONGEST_WAIT
 from chatmagic._log import log_swallowed, swallowed
+from chatmagic.advice import NO_CASSETTE, OTHER_CASSETTE, PRUNES, RECORD_FIRST, UNSAVED, Note
 from chatmagic.cassette.file import (
     CassetteFile,
     FolderLockedError,
@@ -157,7 +158,7 @@ def resolve(
     if not file:
         raise InputError(
             f"{mode_from} says {mode}, but no cassette is set. Nothing was sent.",
-            hint="Set CHATMAGIC_CASSETTE, or run %chat_cassette FILE; mode live asks the service.",
+            hint=NO_CASSETTE,
         )
     try:
         path = Path(file).expanduser()
@@ -215,7 +216,7 @@ class Cassette:
     def __init__(
         self,
         config: CassetteConfig,
-        news: list[str] | None = None,
+        news: list[Note] | None = None,
         notify: Callable[[str], object] = str,
     ) -> None:
         """Read the file."""
@@ -223,7 +224,7 @@ class Cassette:
         self._notify = notify
         self.trouble: ChatError | None = None
         """Error of the last attempt to save; ``None`` if it succeeded."""
-        self._news = [] if news is None else news
+        self._news: list[Note] = [] if news is None else news
         self._file = CassetteFile(config.path)
         self._matcher = Matcher(self._load())
         self._answered = self._recorded = self._without_markdown = self._gone = 0
@@ -234,7 +235,7 @@ class Cassette:
         if config.mode == "replay" and not os.path.exists(config.path):  # noqa: PTH110 - of any name
             raise InputError(
                 f"There is no cassette {config.path} to replay. Nothing was sent.",
-                hint="Record it first: %chat_cassette FILE --record, or CHATMAGIC_MODE=record.",
+                hint=RECORD_FIRST,
             )
         return from_notebook(config.path) if config.is_notebook else self._file.read_interactions()
 
@@ -278,7 +279,8 @@ class Cassette:
             is_practice = is_emulator()
         except ChatError as error:
             if not is_refresh:
-                error.message = f"This request is not in {name}. {error.message}"
+                event = f"This request is not in {name}. {error.message}"
+                raise type(error)(event, hint=error.advice) from None
             raise
         if is_practice and not self._matcher.admits(replace(query.asked, origin="emulator")):
             note = f"not recorded: {name} holds a service's replies, not the emulator's"
@@ -423,14 +425,14 @@ class Cassette:
             kind = FolderLockedError if isinstance(error, FolderLockedError) else ChatError
             self.trouble = kind(
                 f"{error.message} The recorded replies are kept in memory.",
-                hint=f"{MAGIC} tries again, {MAGIC} OTHER --record saves it in another file.",
+                hint=OTHER_CASSETTE,
             )
             raise self.trouble from None
         self.trouble = None
         if self._gone:
             self._news.append(
                 f"{_count(self._gone)} had gone from {self.config.name} since it was read here: "
-                f"written again. {MAGIC} --prune removes exchanges."
+                + PRUNES
             )
             self._gone = 0
 
@@ -484,7 +486,7 @@ class ActiveCassette:
         self.current: Cassette | None = None
         self._left: list[Interaction] = []
         """Interactions that ejected cassettes could not save; the next recording one takes them."""
-        self._news: list[str] = []
+        self._news: list[Note] = []
 
     @property
     def unsaved(self) -> list[Interaction]:
@@ -523,17 +525,14 @@ class ActiveCassette:
         self.current = None
         return old.summary()
 
-    def news(self) -> list[str]:
+    def news(self) -> list[Note]:
         """Return lines on interactions that a file lost, once, and on unsaved ones, each time."""
         news = [*self._news]
         self._news[:] = []
         if unsaved := self.unsaved:
             trouble = None if self.current is None else self.current.trouble
             why = "" if trouble is None else f"{trouble.message} "
-            news.append(
-                f"{why}{_count(len(unsaved))} could not be saved, and will be lost with this "
-                f"kernel; {MAGIC} OTHER --record saves to another file."
-            )
+            news.append(f"{why}{_count(len(unsaved))} " + UNSAVED)
         return news
 
 

@@ -40,6 +40,7 @@ from chatmagic._json import (
     word_of,
 )
 from chatmagic._log import swallowed
+from chatmagic.advice import NEW_CASSETTE
 from chatmagic.archive import notebook, restore
 from chatmagic.conversation.question import ASKED_FOR_THE_REST, AsTyped, Value
 from chatmagic.conversation.record import Record
@@ -289,7 +290,7 @@ def from_text(text: str, name: str) -> tuple[Interaction, ...]:
         raise InputError(
             f"{name} is not a cassette of version {VERSION}: its line {first} is not the head of "
             "one.",
-            hint="The file was left as it is. %chat_cassette FILE makes a new cassette.",
+            hint=NEW_CASSETTE,
         )
     blocks: list[_Block] = []
     for number, value in rest:

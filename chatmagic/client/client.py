@@ -14,8 +14,9 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, NoReturn, Self
 
+from chatmagic import advice
+from chatmagic.advice import note_at
 from chatmagic.client import config
-from chatmagic.client.advice_wording import advice_in, words_for_python
 from chatmagic.client.endpoint import (
     ASKS_FOR_USAGE,
     Endpoint,
@@ -73,17 +74,16 @@ class Client:
         is_given = api_key is not None
         key = Secret.or_none(api_key)
         del api_key  # a traceback with its locals shows only a Secret
-        with advice_in(words_for_python):
-            if is_given:
-                key = config.usable_key(key, "api_key")
-            if transport is not None and base_url is None:
-                at = "https://transport.invalid"
-                by = "transport"
-                endpoint = Endpoint(at, auth or "none", key, by, words_here=words_for_python)
-            else:
-                endpoint = config.resolve_for_client(base_url, key, auth)
-            fields = request_fields(extra_body, model)
-            self._start(ServiceSetup(endpoint, timeout, fields, extra_headers), transport)
+        if is_given:
+            key = config.usable_key(key, "api_key")
+        if transport is not None and base_url is None:
+            at = "https://transport.invalid"
+            by = "transport"
+            endpoint = Endpoint(at, auth or "none", key, by)
+        else:
+            endpoint = config.resolve_for_client(base_url, key, auth)
+        fields = request_fields(extra_body, model)
+        self._start(ServiceSetup(endpoint, timeout, fields, extra_headers), transport)
 
     @classmethod
     def connected(cls, setup: ServiceSetup) -> Self:
@@ -116,7 +116,7 @@ class Client:
         self._set(setup)
         self._transport = transport or HttpTransport(self.setup)
         for warning in config.new_warnings(self.endpoint.warnings):
-            warnings.warn(self.endpoint.words_here(warning), stacklevel=3)
+            warnings.warn(note_at(warning, "python"), stacklevel=3)
 
     def _set(self, setup: ServiceSetup) -> None:
         self.setup = replace(
@@ -326,7 +326,6 @@ def _headers(extra_headers: object, endpoint: Endpoint) -> dict[str, str]:
 LARGEST: Final = 8 * 2**20
 """Largest number of bytes of an answer that are read."""
 _NO_LIST: Final = {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED}
-_NAME_IT: Final = "Its documentation names them; %chat_connect URL --model NAME sets one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +362,7 @@ class ModelStream(Asking):
                 raise
             raise NotUnderstoodError(
                 f"{self._endpoint.origin} lists no models (HTTP {error.status}).",
-                hint=self._endpoint.words_here(_NAME_IT),
+                hint=advice.UNLISTED_MODELS,
                 status=error.status,
                 credits=error.credits,
             ) from None
@@ -374,8 +373,7 @@ class ModelStream(Asking):
         Raises:
             ChatError: the answer is cut off, or is no list.
         """
-        with advice_in(self._endpoint.words_here):
-            names = _names(self.text(LARGEST))
+        names = _names(self.text(LARGEST))
         self.models = ModelList(names, self.header_facts["credits"], self.exchange.origin)
         return iter(())
 
@@ -394,6 +392,6 @@ def _names(text: str) -> tuple[str, ...]:
         value = None
     listed = value.get("data") if isinstance(value, dict) else None
     if not isinstance(listed, list):
-        raise NotUnderstoodError("The answer is no list of models.", hint=_NAME_IT)
+        raise NotUnderstoodError("The answer is no list of models.", hint=advice.UNLISTED_MODELS)
     names = (item.get("id") for item in listed if isinstance(item, dict))
     return tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name))

@@ -18,9 +18,10 @@ from typing import Any, Final
 
 import platformdirs
 
+from chatmagic import advice
 from chatmagic._files import open_file
+from chatmagic.advice import Note, sentences
 from chatmagic.client import key_store
-from chatmagic.client.advice_wording import words_for_python
 from chatmagic.client.endpoint import AUTH_VARIABLE, KEY_VARIABLES, NO_ADDRESS, Endpoint, Server
 from chatmagic.client.key_store import KeyStore
 from chatmagic.errors import ConnectError, InputError, NotConnectedError
@@ -44,7 +45,7 @@ FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
 MODE_VARIABLE: Final = "CHATMAGIC_MODE"
 MODEL_VARIABLE: Final = "CHATMAGIC_MODEL"
 
-warned: Final[set[str]] = set()
+warned: Final[set[Note]] = set()
 """The warnings that were given in this process."""
 
 
@@ -118,20 +119,16 @@ def first_address(addresses: Iterable[Setting]) -> Endpoint:
     """
     word, url_from = first_set(addresses)
     if not word:
-        raise NotConnectedError(
-            "Not connected yet. Run %chat_connect URL and %chat_login, or set CHATMAGIC_BASE_URL "
-            "and CHATMAGIC_API_KEY.",
-            hint="To try without an account: %chat_connect emulator.",
-        )
+        raise NotConnectedError("Not connected yet.", hint=advice.NOT_CONNECTED)
     if word.lower() == EMULATOR:
         return Endpoint(EMULATOR, "bearer", None, url_from, EMULATOR)
     server = known_server(word)
-    name = f"The base address ({url_from})"
+    name = f"base address ({url_from})"
     try:
         base_url, warnings = usable_url(word if server is None else server.base_url, name)
     except InputError as error:
         names = one_line(", ".join([EMULATOR, *known_servers()]), _SHOWN * 4)
-        error.hint = error.hint or f"Known by name: {names}."
+        error.advice = error.advice or sentences(f"Known by name: {names}.")
         raise
     return Endpoint(base_url, "bearer", None, url_from, warnings=warnings, server=server)
 
@@ -163,7 +160,7 @@ def resolve_for_client(
             hint=None if kernel is None else "chatmagic.ask(…) uses the kernel's connection.",
         )
     ways = (auth, "auth"), environment_setting(AUTH_VARIABLE)
-    place = replace(first_address(addresses), words_here=words_for_python)
+    place = first_address(addresses)
     return with_local_emulator(resolve_endpoint(place, ways, key=key))
 
 
@@ -215,7 +212,7 @@ def known_keys() -> tuple[Secret, ...]:
     )
 
 
-def new_warnings(warnings: Iterable[str]) -> list[str]:
+def new_warnings(warnings: Iterable[Note]) -> list[Note]:
     """Return the warnings that were not given before in this process.
 
     Args:
@@ -284,7 +281,7 @@ def _owner(place: str, endpoint: Endpoint) -> str:
     return redacted(shown_place(place), endpoint.known_keys)
 
 
-def _environments_key() -> tuple[Secret, str, tuple[str, ...]]:
+def _environments_key() -> tuple[Secret, str, tuple[Note, ...]]:
     """Return the environment's key, its variable, and a warning about its file.
 
     Raises:
@@ -388,7 +385,7 @@ def _server(path: Path, name: str, value: Any, ours: Mapping[str, Server]) -> Se
             hint="The reference page on servers shows an example.",
         )
     server = replace(ours.get(name) or Server(name, ""), **value)
-    usable_url(server.base_url, f"The base_url of [{shown}] in {path.name}")
+    usable_url(server.base_url, f"base_url of [{shown}] in {path.name}")
     return server
 
 

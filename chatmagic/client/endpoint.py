@@ -6,11 +6,13 @@ The settings are the time limits, and the fields and headers beside the interfac
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
+from chatmagic import advice
 from chatmagic._json import finite_number
+from chatmagic.advice import Advice, Note
 from chatmagic.errors import AuthenticationError, InputError
 from chatmagic.protocol.api_key import Auth, Secret, is_secret_name, redacted
 from chatmagic.protocol.url import EMULATOR, key_place, origin, shown_place, shown_url
@@ -58,7 +60,6 @@ class Endpoint:
         guarded: the known keys of all addresses: no request may hold one.
         warnings: warnings about the address or the key's file, a line each.
         server: the server whose name was given in place of the address; ``None`` for a URL.
-        words_here: returns advice for a notebook, in the words of the place of its client.
         has_auth_variable: whether the environment sets the way to send the key.
     """
 
@@ -69,9 +70,8 @@ class Endpoint:
     key_from: str | None = None
     elsewhere: str | None = None
     guarded: tuple[Secret, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
     server: Server | None = None
-    words_here: Callable[[str], str] = field(default=str, compare=False, repr=False)
     has_auth_variable: bool = field(default=False, compare=False)
 
     @property
@@ -110,25 +110,21 @@ class Endpoint:
         has = "" if self.elsewhere is None else f": {self.elsewhere}"
         message = f"There is no API key for {self.shown_place()}{has}. Nothing was sent."
         keyless = self.how_to_set_auth("none")
-        hint = f"{self.how_to_give_a_key()}; for a server without keys: {keyless}"
+        hint = self.how_to_give_a_key() + "; for a server without keys: " + keyless
         raise AuthenticationError(message, hint=hint)
 
-    def how_to_give_a_key(self) -> str:
+    def how_to_give_a_key(self) -> Advice:
         """Return the advice for an address without a key."""
-        gives = "%chat_login asks for one"
-        if self.elsewhere is None or not self.elsewhere.endswith(NO_ADDRESS):
-            return gives
-        return f"CHATMAGIC_BASE_URL={self.posted_to()} beside the key sends it there, or {gives}"
+        is_without = self.elsewhere is not None and self.elsewhere.endswith(NO_ADDRESS)
+        return advice.key_source(self.posted_to() if is_without else None)
 
-    def how_to_set_auth(self, auth: Auth) -> str:
+    def how_to_set_auth(self, auth: Auth) -> Advice:
         """Return the line that sets another way to send the key.
 
         Args:
             auth: the way.
         """
-        if self.has_auth_variable:
-            return f"%env {AUTH_VARIABLE}={auth}"  # which counts before the setting
-        return f'%config ChatMagics.auth = "{auth}"'
+        return advice.auth_choice(auth, by_variable=self.has_auth_variable)
 
     def shown_place(self) -> str:
         """Return the place of a key for the address, for a message: no key is in it."""
@@ -289,9 +285,8 @@ def request_headers(extra_headers: object) -> dict[str, str]:
         )
     for name in given:
         if is_secret_name(name) or re.fullmatch(OWN_HEADERS, name):
-            key = "A key goes into CHATMAGIC_API_KEY, or %chat_login asks for one."
             raise InputError(
                 f"extra_headers cannot set {one_line(name)}, which the connection sets.",
-                hint=key if is_secret_name(name) else None,
+                hint=advice.KEY_PLACE if is_secret_name(name) else None,
             )
     return given

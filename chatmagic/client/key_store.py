@@ -23,6 +23,7 @@ from typing import Any, Final, Literal
 
 import platformdirs
 
+from chatmagic import advice
 from chatmagic._files import (
     PRIVATE,
     clear_unfinished,
@@ -234,7 +235,7 @@ class KeyStore:
             }
         raise InputError(
             f"{self._file} is damaged, so no key is read from it.",
-            hint="Remove it; after that %chat_login asks for a key again.",
+            hint=advice.KEY_FILE_DAMAGED,
         )
 
     def _not_private(self) -> InputError:

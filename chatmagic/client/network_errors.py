@@ -17,6 +17,7 @@ from typing import Final, Literal
 import requests
 import urllib3
 
+from chatmagic.advice import SETTINGS, Sentences, longer_timeout, sentences
 from chatmagic.client.connections import Clock
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -33,7 +34,6 @@ from chatmagic.errors import (
 from chatmagic.protocol.url import is_loopback, origin
 from chatmagic.safe_text import one_line
 
-_SETTINGS: Final = "%chat shows the settings."
 _KNOWN: Final = (
     requests.RequestException,
     urllib3.exceptions.HTTPError,
@@ -41,7 +41,7 @@ _KNOWN: Final = (
     OSError,
     ValueError,
 )
-_UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] = (
+_UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, Sentences]]] = (
     (
         # The address may be a proxy's, too.
         (
@@ -51,48 +51,51 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] 
             urllib3.exceptions.ProxySchemeUnknown,
         ),
         "The base address, or the proxy that the environment names, cannot be used",
-        PROXY_NAMED,
+        sentences(PROXY_NAMED),
     ),
     (
         (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
         "The proxy did not connect to {at}{why}",
-        PROXY_NAMED,
+        sentences(PROXY_NAMED),
     ),
     (
         (urllib3.exceptions.NameResolutionError,),
         "The host name of {at} was not found",
-        f"Is it spelled right, and is there a network? {_SETTINGS}",
+        sentences("Is it spelled right, and is there a network?", SETTINGS),
     ),
     (
         (ConnectionRefusedError,),
         "No {name}server runs at {at}, which refused the connection",
-        f"Is it started, and is the port right? {_SETTINGS}",
+        sentences("Is it started, and is the port right?", SETTINGS),
     ),
     (
         (ConnectionResetError, ConnectionAbortedError, BrokenPipeError, ssl.SSLEOFError),
         "{at} closed the connection while it was being made",
-        f"Is it the right port, http or https? {_SETTINGS}",
+        sentences("Is it the right port, http or https?", SETTINGS),
     ),
     (
         (ssl.SSLCertVerificationError,),
         "The certificate of {at} cannot be trusted{why}",
-        _SETTINGS,
+        sentences(SETTINGS),
     ),
     (
         (requests.exceptions.SSLError, urllib3.exceptions.SSLError, ssl.SSLError),
         "No secure connection to {at}{why}",
-        f"Ask its operator for the TLS that it requires. {_SETTINGS}",
+        sentences("Ask its operator for the TLS that it requires.", SETTINGS),
     ),
-    ((BaseException,), "No connection to {at}{why}", f"Is there a network? {_SETTINGS}"),
+    ((BaseException,), "No connection to {at}{why}", sentences("Is there a network?", SETTINGS)),
 )
 """Classes of a cause, their message, and the advice; the first match counts."""
 
-_CERTIFICATE_HINTS: Final[Mapping[int | None, str]] = {
-    9: "Is the date of this machine right? The certificate is not valid yet.",
-    10: "Is the date of this machine right? Else the service's operator has to renew it.",
-    **dict.fromkeys((62, 64), f"Connect by a name that the certificate holds. {_SETTINGS}"),
+_CERTIFICATE_HINTS: Final[Mapping[int | None, Sentences]] = {
+    9: sentences("Is the date of this machine right? The certificate is not valid yet."),
+    10: sentences(
+        "Is the date of this machine right? Else the service's operator has to renew it."
+    ),
+    **dict.fromkeys((62, 64), sentences("Connect by a name that the certificate holds.", SETTINGS)),
     **dict.fromkeys(
-        (18, 19, 20, 21), "For a certificate authority of your own, set REQUESTS_CA_BUNDLE."
+        (18, 19, 20, 21),
+        sentences("For a certificate authority of your own, set REQUESTS_CA_BUNDLE."),
     ),
 }
 """Advice by OpenSSL's code of a certificate's fault."""
@@ -154,7 +157,7 @@ def halted(clock: Clock, reason: Literal["stop"] | Which, url: str = "") -> Base
     return RequestTimeoutError(
         _WAITED[reason].format(seconds=f"{seconds:g}", at=at, does=does),
         which=reason,
-        hint=f'To wait longer: %config ChatMagics.timeout = {{"{reason}": {longer}}}',
+        hint=longer_timeout(reason, longer),
     )
 
 
@@ -170,14 +173,15 @@ def _connect_error(causes: Sequence[BaseException], at: str, name: str) -> Conne
     why = _reason(causes)
     if any(getattr(cause, "reason", None) in _NO_TLS for cause in causes):
         event = "{at} does not speak https{why}"
-        hint = f"Connect to it with http. {_SETTINGS}"
+        hint = sentences("Connect to it with http.", SETTINGS)
     codes = (getattr(cause, "verify_code", None) for cause in causes)
     hint = next((_CERTIFICATE_HINTS[code] for code in codes if code in _CERTIFICATE_HINTS), hint)
     bundle = certificate_bundle()
     # For a file that is no bundle, requests raises an OSError, and OpenSSL the others.
     is_bundle = getattr(causes[-1], "library", None) in ("X509", "PEM", "ASN1")
     if bundle is not None and (is_bundle or type(causes[0]) is OSError):
-        hint = f"{bundle[0]} names {one_line(bundle[1], _SHOWN)}: is that a file of authorities?"
+        file = one_line(bundle[1], _SHOWN)
+        hint = sentences(f"{bundle[0]} names {file}: is that a file of authorities?")
     return ConnectError(f"{event.format(at=at, why=why, name=name)}. Nothing was sent.", hint=hint)
 
 
@@ -189,17 +193,17 @@ def _answer_error(causes: Sequence[BaseException], which: Which, url: str) -> Ch
         which: the timeout that was running: ``first_byte`` until a part of the answer arrives.
         url: the address of the request, if no part of an answer has arrived.
     """
-    https = "Does that port require https? " if url.startswith("http:") else ""
+    https = "Does that port require https?" if url.startswith("http:") else ""
     if which == "first_byte" and _any(causes, ConnectionError, ssl.SSLEOFError):
         return ServiceError(
             "The server closed the connection without an answer.",
-            hint=f"{COST_UNKNOWN} {https}Ask again to try once more.",
+            hint=sentences(COST_UNKNOWN, https, "Ask again to try once more."),
         )
     # Any other error of http.client before the body means that it cannot read the head.
     is_head = which == "first_byte" and not _any(causes, http.client.IncompleteRead)
     if is_head and _any(causes, http.client.HTTPException):
         return NotUnderstoodError(
-            "The answer is not HTTP, or cannot be read as such.", hint=f"{https}{_SETTINGS}"
+            "The answer is not HTTP, or cannot be read as such.", hint=sentences(https, SETTINGS)
         )
     if _any(causes, urllib3.exceptions.DecodeError):
         return NotUnderstoodError("The answer could not be decompressed.", hint=COST_UNKNOWN)

@@ -15,16 +15,15 @@ from http import HTTPStatus
 from time import monotonic
 from typing import Any, Final, Self
 
+from chatmagic import advice
 from chatmagic._json import shared_fields
 from chatmagic._log import swallowed
+from chatmagic.advice import sentences
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import Exchange, Transport
 from chatmagic.errors import (
     COST_UNKNOWN,
-    KEY_REFUSED,
-    LESS_HINT,
-    NO_KEY_SENT,
     WHAT_CAME_IS_KEPT,
     AuthenticationError,
     ChatError,
@@ -43,7 +42,6 @@ from chatmagic.protocol.api_key import Auth, refuse_keys
 from chatmagic.protocol.credits import RequestLimit
 from chatmagic.protocol.response_errors import (
     ABOUT_A_MODEL,
-    ADDRESS_HINT,
     BODY_BYTES,
     Answer,
     body_text,
@@ -63,11 +61,6 @@ from chatmagic.protocol.wire import (
     plain_content,
 )
 from chatmagic.safe_text import one_line
-
-_NOTHING_CAME: Final = (
-    f"{COST_UNKNOWN} Ask again to try once more; if the conversation is long, it may fill the "
-    f"model's context: {LESS_HINT[0].lower()}{LESS_HINT[1:]}"
-)
 
 
 @dataclass(slots=True)
@@ -179,7 +172,6 @@ class Asking:
         except BaseException as error:
             self.close()
             if isinstance(error, ChatError):
-                error.hint = error.hint and self._endpoint.words_here(error.hint)
                 raise error.alone()  # noqa: B904 - it is that very error
             raise
 
@@ -219,7 +211,12 @@ class Asking:
     def _answer(self) -> Answer:
         exchange, endpoint = self.exchange, self._endpoint
         return Answer(
-            exchange.status, exchange.headers, self._came_at, endpoint.key, endpoint.base_url
+            exchange.status,
+            exchange.headers,
+            self._came_at,
+            endpoint.key,
+            endpoint.base_url,
+            is_keyless=endpoint.auth == "none" and exchange.origin != "replay",
         )
 
     def _refusal(self) -> ChatError:
@@ -241,17 +238,16 @@ class Asking:
         if (is_unknown or is_refusal) and re.search(ABOUT_A_MODEL, error.message):
             was = f"The model was {one_line(str(model))}"
             named = "No model was named" if model is None else was
-            error.hint = f'{named}: %config ChatMagics.model = "NAME" sets one.'
+            error.advice = sentences(advice.model_choice(named))
         elif is_unknown:
-            error.hint = f"It was posted to {endpoint.posted_to()}. {error.hint}"
+            error.advice = sentences(f"It was posted to {endpoint.posted_to()}.", error.advice)
         elif status == HTTPStatus.UNAUTHORIZED and isinstance(error, AuthenticationError):
             other: Auth = "bearer" if endpoint.auth in ("none", "x-api-key") else "x-api-key"
             way = endpoint.how_to_set_auth(other)
-            error.hint = f"{error.hint} To send the key in another way: {way}"
             if endpoint.auth == "none":
-                error.message = error.message.replace(KEY_REFUSED, NO_KEY_SENT)
-                error.args = (error.message,)
-                error.hint = f"{way} sends one; %chat_login asks for one."
+                error.advice = sentences(advice.key_wanted(way))
+            else:
+                error.advice = sentences(error.advice, "To send the key in another way: " + way)
         return error
 
     def _read_until(self, until: float) -> bytes:
@@ -363,14 +359,15 @@ class ReplyStream(Asking):
         except (ChatError, ChatInterrupted) as error:
             self._state = "interrupted" if isinstance(error, ChatInterrupted) else "cut off"
             error.reply = error.reply or (self.reply if self.reply.text else None)
-            if error.hint == COST_UNKNOWN:
-                error.hint = _NOTHING_CAME if error.reply is None else WHAT_CAME_IS_KEPT
+            if error.advice == sentences(COST_UNKNOWN):
+                nothing = sentences(COST_UNKNOWN, advice.NOTHING_CAME)
+                kept = sentences(WHAT_CAME_IS_KEPT)
+                error.advice = nothing if error.reply is None else kept
             self._tracker.note_credits(error.credits)
             error.credits = error.credits or self.header_facts["credits"]
             error.status = error.status or exchange.status
             if isinstance(error, ChatError) and error.reply is None:
                 self._advised(error)
-            error.hint = error.hint and self._endpoint.words_here(error.hint)
             raise error.alone()  # noqa: B904 - it is that very error
         self._state, self._over_at = "complete", monotonic()
 
@@ -456,7 +453,7 @@ class ReplyStream(Asking):
             foreign = self._foreign if isinstance(self._foreign, str) else json.dumps(self._foreign)
             words = safe_excerpt(foreign[:BODY_BYTES], self._endpoint.key, 80)
             raise NotUnderstoodError(
-                f'The stream is not the chat service\'s; it holds "{words}".', hint=ADDRESS_HINT
+                f'The stream is not the chat service\'s; it holds "{words}".', hint=advice.ADDRESS
             )
         if done:
             return
@@ -477,7 +474,7 @@ class ReplyStream(Asking):
             return CutOffError(
                 f'A part of the reply could not be read: "{words}".', hint=COST_UNKNOWN
             )
-        return NotUnderstoodError(f'The answer could not be read: "{words}".', hint=ADDRESS_HINT)
+        return NotUnderstoodError(f'The answer could not be read: "{words}".', hint=advice.ADDRESS)
 
     def _document(self, head: bytes) -> Iterator[str]:
         """Read a reply in one piece (fact 4)."""

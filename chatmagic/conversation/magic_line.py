@@ -23,7 +23,9 @@ from numbers import Number
 from types import MappingProxyType
 from typing import Any, Final, get_args
 
+from chatmagic import advice
 from chatmagic._json import exact_count, exact_number, word_of
+from chatmagic.advice import Advice, Note, everywhere
 from chatmagic.conversation.question import (
     A_MODEL,
     A_NAME,
@@ -532,26 +534,28 @@ def _value(
     raise InputError(f"{name} takes {option.kind.words}{shown}. {_UNSENT}", hint=hint)
 
 
-_ELSEWHERE: Final = {
-    "system(?:_prompt)?": "%%chat_instructions gives instructions to the questions below it.",
-    "image|file|attach|audio": "Only text is sent: the service's interface has nothing else.",
-    "(?:top|min)_[pk]|seed|stop|user|logprobs|logit_bias|(?:frequency|presence)_penalty|"
-    "reasoning_effort|response_format": (
-        '%config ChatMagics.extra_body = {{"{}": VALUE}} sends it with each request.'
+_ELSEWHERE: Final[Mapping[str, Callable[[str], Advice]]] = {
+    "system(?:_prompt)?": lambda _: advice.INSTRUCTIONS,
+    "image|file|attach|audio": lambda _: everywhere(
+        "Only text is sent: the service's interface has nothing else."
     ),
+    "(?:top|min)_[pk]|seed|stop|user|logprobs|logit_bias|(?:frequency|presence)_penalty|"
+    "reasoning_effort|response_format": advice.request_field,
 }
-"""Options of other clients, written as fields of a request, and their counterparts here."""
+"""Options of other clients, written as fields of a request, and the advice for each field."""
 
 
-def counterpart(flag: str) -> str:
-    """Return the advice for an option that other clients have; empty for any other flag.
+def counterpart(flag: str) -> Advice | None:
+    """Return the advice for an option that other clients have; ``None`` for any other flag.
 
     Args:
         flag: the flag, with its dashes.
     """
     name = flag.casefold().removeprefix("--").replace("-", "_")
-    hints = (hint for names, hint in _ELSEWHERE.items() if re.fullmatch(names, name))
-    return next(hints, "").format(name)
+    for names, advice_for in _ELSEWHERE.items():
+        if re.fullmatch(names, name):
+            return advice_for(name)
+    return None
 
 
 def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
@@ -559,11 +563,11 @@ def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
     typed = flag.casefold()
     name = typed.removeprefix("--").replace("-", "_")
     words = "."
-    hint = counterpart(flag)
-    if not hint and name in settings:
+    hint: Note | None = counterpart(flag)
+    if hint is None and name in settings:
         words = f": {name} is a setting."
         hint = f"%config ChatMagics.{name} = VALUE sets it."
-    elif not hint:
+    elif hint is None:
         meant = _nearest(typed)
         hint = _HINT
         words = "." if meant is None else f": did you mean {meant}?"
@@ -658,17 +662,29 @@ def _alike(typed: str, words: Iterable[str]) -> list[str]:
     return difflib.get_close_matches(typed, list(words), 1, _ALIKE)
 
 
+def merged_command(prompt: str) -> str:
+    """Return a command that begins a line of the prompt, such as after a merge of two cells.
+
+    Args:
+        prompt: the prompt as typed.
+
+    Returns:
+        The command's name; empty if there is none.
+    """
+    lines = [line for line in prompt.splitlines() if line.startswith("%")]
+    match = next((match for line in lines if (match := re.match(_MAGIC_LINE, line))), None)
+    return "" if match is None else match[0]
+
+
 def merged_cell_notes(prompt: str) -> list[str]:
-    """Return a note on a command within the prompt, such as after a merge of two cells.
+    """Return a note on a command within the prompt.
 
     Args:
         prompt: the prompt as typed.
     """
-    lines = [line for line in prompt.splitlines() if line.startswith("%")]
-    match = next((match for line in lines if (match := re.match(_MAGIC_LINE, line))), None)
-    if match is None:
+    if not (name := merged_command(prompt)):
         return []
-    return [f"a line with {match[0]} is sent as text; split the cell if it is to run by itself"]
+    return [f"a line with {name} is sent as text; split the cell if it is to run by itself"]
 
 
 def placeholder_notes(placeholder: str | None) -> list[str]:

@@ -22,6 +22,7 @@ import platformdirs
 from requests.utils import get_environ_proxies, select_proxy
 
 from chatmagic._version import __version__
+from chatmagic.advice import Place, model_of_server, note_at, sentences
 from chatmagic.cassette.cassette import Cassette
 from chatmagic.client import config, key_store
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
@@ -49,6 +50,7 @@ LONG_WAIT: Final = 1.0
 """Wait, in seconds, after which a reply that comes all at once was held back."""
 SHARE: Final = 0.01
 """Part of the wait for the first word; a reply that ends within it came all at once."""
+_OTHER_COPY: Final = "Put back a whole copy of the file, or choose another one."
 _SHOWN: Final = 400
 
 
@@ -85,7 +87,7 @@ class Examination:
         show: takes each line, and a sentence at the end. They have no known key, and no path of
             the user's home folder, as that shows a name.
         is_asking: whether one short question is sent, if the checks before allow it.
-        is_shell: whether a question keeps its conversation in a file.
+        place: the place that shows the lines; only in a shell a question keeps its conversation.
         address: the address, without a key; ``None`` while none is known.
         marks: number of lines with each mark.
         has_asked: whether a question was sent.
@@ -96,7 +98,7 @@ class Examination:
     front_end: Line
     show: Callable[[Line | str], object]
     is_asking: bool = False
-    is_shell: bool = False
+    place: Place = "notebook"
     address: Endpoint | None = None
     marks: Counter[Mark] = field(default_factory=Counter)
     has_asked: bool = False
@@ -119,7 +121,7 @@ class Examination:
                 for line in check(self):
                     self.tell(line)
             except ChatError as error:
-                todo = error.hint or "Correct it where it is set."
+                todo = error.hint_at(self.place) or "Correct it where it is set."
                 self.tell(Line("!!", check.__name__, error.message, todo))
         faults = self.marks["!!"]
         remarks = self.marks["!"]
@@ -184,7 +186,8 @@ def address(examination: Examination) -> Iterator[Line]:
     words = f"requests are posted to {at.posted_to()} ({at.url_from})"
     if at.warnings:
         todo = "Give its https address, without a name or a password."
-        yield Line("!", "address", f"{words}. {' '.join(at.warnings).rstrip('.')}", todo)
+        warnings = " ".join(note_at(warning, examination.place) for warning in at.warnings)
+        yield Line("!", "address", f"{words}. {warnings}", todo)
     else:
         yield Line("ok", "address", words)
 
@@ -218,7 +221,8 @@ def model(examination: Examination) -> Iterator[Line]:
         yield Line("ok", "model", named)
     elif server is not None and server.needs_model:
         words = f"none is named, and {server.name} requires one"
-        yield Line("!!", "model", words, f"%chat_connect {server.name} --model NAME")
+        todo = model_of_server(server.name).at(examination.place)
+        yield Line("!!", "model", words, todo)
     elif examination.address is not None:
         yield Line("ok", "model", "none is named: the service chooses")
 
@@ -280,7 +284,7 @@ def files(examination: Examination) -> Iterator[Line]:
     except OSError as error:
         words = f"nothing can be written to {state}: {error.strerror}"
         todo = "The shell keeps conversations in it: free it, or set XDG_STATE_HOME."
-        yield Line("!!" if examination.is_shell else "!", "files", words, todo)
+        yield Line("!!" if examination.place == "doctor" else "!", "files", words, todo)
         return
     named, _ = config.environment_setting(key_store.KEY_FILE_VARIABLE)
     paths = [Path(named).expanduser()] if named else []
@@ -312,7 +316,7 @@ def cassette(examination: Examination) -> Iterator[Line]:
     try:
         count = len(Cassette(choice).interactions)
     except ChatError as error:
-        error.hint = error.hint or "Put back a whole copy of the file, or choose another one."
+        error.advice = error.advice or sentences(_OTHER_COPY)
         raise
     words = f"{choice.name}, {choice.mode} ({choice.mode_from}), {counted(count, 'exchange')}"
     yield Line("ok", "cassette", words)

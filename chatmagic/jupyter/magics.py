@@ -11,7 +11,8 @@ from IPython.core.magic import Magics, magics_class, no_var_expand
 from traitlets import TraitError
 from traitlets.config import Config
 
-from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.advice import note_at
+from chatmagic.errors import ChatInterrupted, InputError, shown_at
 from chatmagic.jupyter import commands, input_transformers
 from chatmagic.jupyter.cells.executed_cells import CellNotes
 from chatmagic.jupyter.commands.command import Command
@@ -61,7 +62,7 @@ class ChatMagics(KernelSettings, Magics):
         if names & {"base_url", "model", "extra_headers", "system_role"}:
             self.kernel.belong_here(names)
             if "base_url" in names and (unused := self.kernel.unused()) is not None:
-                print(unused, file=sys.stderr)
+                print(note_at(unused, "notebook"), file=sys.stderr)
 
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
@@ -106,7 +107,8 @@ class ChatMagics(KernelSettings, Magics):
                 self.notes.raise_interrupt()
             if command.waits:
                 self.kernel.background.wait()
-            return command.run(self.kernel, command.parse(line, cell, self._shell.user_ns))
+            with shown_at("notebook"):
+                return command.run(self.kernel, command.parse(line, cell, self._shell.user_ns))
         except ChatInterrupted:
             raise
         except KeyboardInterrupt:

@@ -124,7 +124,7 @@ class Status:
         try:
             rows += [("Budget", line) for line in self.kernel.session.ledger.budget_words()]
         except ChatError as error:
-            rows.append(("Budget", str(error)))
+            rows.append(("Budget", error.line_at("notebook")))
         session = self.kernel.session
         table = transcript.facts(rows, "Status")
         gauges = [gauge.large(session.credits, session.took)] if session.credits else []
@@ -151,7 +151,7 @@ class Status:
                     rows.append(("Posted to", f"{endpoint.posted_to()}."))
             rows += address_rows(kernel)
         except ChatError as error:
-            rows.append(("Service", str(error)))
+            rows.append(("Service", error.line_at("notebook")))
         if instructions is not None:
             rows.append(("Instructions", _shown(instructions)))
         return [*rows, ("Settings", f"{', '.join(self._values()) or 'as by default'}.")]
@@ -195,8 +195,8 @@ def service_words(endpoint: Endpoint, *, of_key: bool = True) -> str:
     if endpoint.key is None:
         has = "" if endpoint.elsewhere is None else f" ({endpoint.elsewhere})"
         return (
-            f"{at}.\nNo key for this address yet{has}: {endpoint.how_to_give_a_key()}.\n"
-            f"For a server without keys: {endpoint.how_to_set_auth('none')}"
+            f"{at}.\nNo key for this address yet{has}: {endpoint.how_to_give_a_key().notebook}.\n"
+            f"For a server without keys: {endpoint.how_to_set_auth('none').notebook}"
         )
     return f"{at}; key from {endpoint.key_from}, sent as {endpoint.auth}."
 
@@ -228,7 +228,7 @@ def cassette_words(kernel: Kernel) -> str | None:
     try:
         choice = kernel.choice()
     except ChatError as error:
-        return str(error)
+        return error.line_at("notebook")
     if choice is None:
         return None
     return (

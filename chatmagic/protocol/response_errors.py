@@ -19,10 +19,9 @@ from http import HTTPStatus
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from chatmagic import advice
+from chatmagic.advice import Note, sentences
 from chatmagic.errors import (
-    HTTPS_WANTED,
-    KEY_REFUSED,
-    LESS_HINT,
     PROXY_NAMED,
     WHAT_CAME_IS_KEPT,
     AuthenticationError,
@@ -43,8 +42,6 @@ from chatmagic.safe_text import one_line
 
 BODY_BYTES: Final = 65_536
 """Largest size of a body that is read for its error."""
-ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
-
 _LONGEST_PATH: Final = 60
 _SOON: Final = timedelta(minutes=1)
 _AFTER: Final = "Ask again after the reset."
@@ -60,41 +57,40 @@ class _Rule(NamedTuple):
         error: the class of the error.
         event: the event, as the beginning of its line.
         hint: the advice; ``None`` if the answer's figures give it.
+        quoting: the event before the service's own words, if that is another.
     """
 
     error: type[ChatError]
     event: str
-    hint: str | None
+    hint: Note | None
+    quoting: str | None = None
 
 
 _REFUSED: Final = _Rule(
     RequestRejectedError,
     "The service refused the request",
-    "The same request would be refused again: change the prompt, or what is sent with it "
-    "(model, temperature, max_tokens, extra_body); %chat shows that.",
+    advice.REFUSED,
+    quoting="The service refused",
 )
 _FAILED: Final = _Rule(ServiceError, "The service failed", _UNSENT)
 _BAD_KEY: Final = _Rule(
-    AuthenticationError,
-    KEY_REFUSED,
-    "Is it this service's key, and not revoked? %chat shows where it comes from; "
-    "%chat_login asks for another one.",
+    AuthenticationError, "The service did not accept the key", advice.KEY_REFUSED
 )
+_NO_KEY: Final = _BAD_KEY._replace(event="The service requires a key, and none was sent")
 _LIMITED: Final = _Rule(RateLimitError, "The service says that the limit is reached", None)
-_TOO_LONG: Final = _Rule(TooLongError, "The conversation is too long for the service", LESS_HINT)
-_NO_CHAT: Final = _REFUSED._replace(event="This address takes no questions", hint=ADDRESS_HINT)
-_FIREWALL: Final = _REFUSED._replace(
-    event="The service, or a firewall in front of it, refused the request",
-    hint="Ask the firewall's operator, or try from another network.",
+_TOO_LONG: Final = _Rule(TooLongError, "The conversation is too long for the service", advice.LESS)
+_NO_CHAT: Final = _Rule(RequestRejectedError, "This address takes no questions", advice.ADDRESS)
+_FIREWALL: Final = _Rule(
+    RequestRejectedError,
+    "The service, or a firewall in front of it, refused the request",
+    "Ask the firewall's operator, or try from another network.",
+    quoting="The service, or a firewall in front of it, refused",
 )
 # RFC 9110, section 15; 423 and 424 are of RFC 4918, 425 of 8470, 429 of 6585.
 _RULES: Final[Mapping[int, _Rule]] = {
     401: _BAD_KEY,
     402: _Rule(RateLimitError, "The service requires more credits", "Add credits in the account."),
-    403: _REFUSED._replace(
-        hint="Check the key's rights in the account (%chat_login asks for another one), or change "
-        "the prompt."
-    ),
+    403: _REFUSED._replace(hint=advice.KEY_RIGHTS),
     404: _Rule(
         NotUnderstoodError,
         "There is no chat service at this address",
@@ -145,6 +141,7 @@ class Answer:
         now: the time here, aware, for a response that has no ``Date``.
         key: the key of the request, which is removed from messages.
         base_url: the address of the request, to recognize a redirect to the same origin.
+        is_keyless: whether the request was sent, and without a key.
     """
 
     status: int
@@ -152,6 +149,7 @@ class Answer:
     now: datetime
     key: Secret | None = None
     base_url: str = ""
+    is_keyless: bool = False
 
 
 def error_from_response(answer: Answer, body: bytes) -> ChatError:
@@ -173,10 +171,14 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
     is_plain = answer.base_url[:5].lower() == "http:"
     if status == HTTPStatus.BAD_REQUEST and is_plain and re.search(_HTTPS, text):
         error: ChatError = NotUnderstoodError(
-            f"That port requires https{quote} {at}.", hint=HTTPS_WANTED
+            f"That port requires https{quote} {at}.",
+            hint=sentences("Connect to it with https.", advice.SETTINGS),
         )
     elif error_body.is_rate_limit or status >= HTTPStatus.BAD_REQUEST:
-        error = _by_status(status, error_body, quote, at, credits)
+        rule = _rule(status, error_body, quote)
+        if rule is _BAD_KEY and answer.is_keyless and status == HTTPStatus.UNAUTHORIZED:
+            rule = _NO_KEY
+        error = _by_rule(rule, error_body, quote, at, credits)
     elif status in _REDIRECTS:
         error = _redirect(answer, at)
     else:
@@ -201,9 +203,10 @@ def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> Cha
             f"The service ended the reply with an error{quote}.", hint=WHAT_CAME_IS_KEPT
         )
     elif error_body.is_rate_limit or error_body.status is not None:
-        error = _by_status(error_body.status or answer.status, error_body, quote, at, credits)
+        rule = _rule(error_body.status or answer.status, error_body, quote)
+        error = _by_rule(rule, error_body, quote, at, credits)
     elif re.search(_TOO_LONG_WORDS, _told(error_body, quote)):
-        error = _TOO_LONG.error(f"{_TOO_LONG.event}{quote} {at}.", hint=LESS_HINT)
+        error = _TOO_LONG.error(f"{_TOO_LONG.event}{quote} {at}.", hint=advice.LESS)
     else:
         error = ServiceError(f"The service answered with an error{quote} {at}.", hint=_UNSENT)
     return _completed(error, answer, credits)
@@ -221,9 +224,9 @@ def _completed(error: ChatError, answer: Answer, credits: Credits | None) -> Cha
             until = answer.now + left
             when = _wait_words(until, answer.now) if timedelta() <= left <= _SOON else _AFTER
         figures = crediting.used_words(credits)
-        error.hint = " ".join(filter(None, [figures, when or error.hint or _WAIT]))
-    elif when or error.hint == _UNSENT:
-        error.hint = " ".join(filter(None, [error.hint, when or _LATER]))
+        error.advice = sentences(figures, when or error.advice or _WAIT)
+    elif when or error.advice == sentences(_UNSENT):
+        error.advice = sentences(error.advice, when or _LATER)
     error.retry_after = until
     return error
 
@@ -238,21 +241,26 @@ def _wait_words(until: datetime, now: datetime) -> str:
     return f"Try again after {until.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
 
 
-def _by_status(
-    status: int, error_body: ErrorBody, quote: str, at: str, credits: Credits | None
+def _rule(status: int, error_body: ErrorBody, quote: str) -> _Rule:
+    """Return the meaning of a status of failure, to which the answer's words may add."""
+    rule = _RULES.get(status, _FAILED if status >= HTTPStatus.INTERNAL_SERVER_ERROR else _REFUSED)
+    words, named = _BY_WORDS.get(status, ("", rule))
+    if re.search(words, _told(error_body, quote)):
+        return named
+    if status == HTTPStatus.FORBIDDEN and error_body == ErrorBody():
+        return _FIREWALL
+    return rule
+
+
+def _by_rule(
+    rule: _Rule, error_body: ErrorBody, quote: str, at: str, credits: Credits | None
 ) -> ChatError:
-    """Return the error for a status of failure, or for the documented rate limit."""
+    """Return the error for the meaning of a status, or for the documented rate limit."""
     if error_body.is_rate_limit:
         is_used_up = crediting.level(credits) == "empty"
         event = "No credits left" if is_used_up else f"{_LIMITED.event}{quote}"
         return RateLimitError(f"{event} {at}.")
-    rule = _RULES.get(status, _FAILED if status >= HTTPStatus.INTERNAL_SERVER_ERROR else _REFUSED)
-    words, named = _BY_WORDS.get(status, ("", rule))
-    if re.search(words, _told(error_body, quote)):
-        rule = named
-    elif status == HTTPStatus.FORBIDDEN and error_body == ErrorBody():
-        rule = _FIREWALL
-    event = rule.event.removesuffix(" the request") if quote else rule.event
+    event = rule.quoting if quote and rule.quoting is not None else rule.event
     if event == _FAILED.event and error_body == ErrorBody():
         event = "The service, or a proxy in front of it, failed"
     return rule.error(f"{event}{quote} {at}.", hint=rule.hint)
@@ -275,14 +283,16 @@ def _redirect(answer: Answer, at: str) -> NotUnderstoodError:
             path = safe_excerpt(target.path or "/", answer.key, _LONGEST_PATH)
             return NotUnderstoodError(
                 f"The service redirects to its own path {path} {at}: a login page? That {followed}",
-                hint=f"A proxy in front of the service may require you to sign in. {ADDRESS_HINT}",
+                hint=sentences(
+                    "A proxy in front of the service may require you to sign in.", advice.ADDRESS
+                ),
             )
         place = f"to {safe_excerpt(place, answer.key)}"
     except ValueError:  # it is no address, or an ambiguous one
         place = "elsewhere"
     return NotUnderstoodError(
         f"The service redirects {place} {at}; that {followed}",
-        hint="If that is the service, connect to it: %chat_connect URL.",
+        hint=advice.REDIRECTED,
     )
 
 
@@ -290,12 +300,12 @@ def _no_service(error_body: ErrorBody, quote: str, at: str) -> NotUnderstoodErro
     """Return the error for a response that neither refuses nor replies."""
     if not quote:
         return NotUnderstoodError(
-            f"The answer has no content {at}.", hint=f"{_UNSENT} {ADDRESS_HINT}"
+            f"The answer has no content {at}.", hint=sentences(_UNSENT, advice.ADDRESS)
         )
     event = "The server that answered is not the chat service"
     if error_body != ErrorBody():
         event = "The answer holds no reply"
-    return NotUnderstoodError(f"{event}{quote} {at}.", hint=ADDRESS_HINT)
+    return NotUnderstoodError(f"{event}{quote} {at}.", hint=advice.ADDRESS)
 
 
 EXCERPT: Final = 200

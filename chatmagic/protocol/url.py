@@ -12,6 +12,8 @@ import re
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from chatmagic import advice
+from chatmagic.advice import Note, sentences
 from chatmagic.errors import InputError
 from chatmagic.protocol.api_key import is_secret_name, looks_like_a_key
 from chatmagic.protocol.wire import PATH
@@ -169,12 +171,12 @@ def is_loopback(url: str) -> bool:
     return (mapped or address).is_loopback
 
 
-def usable_url(url: str, name: str = "The base address") -> tuple[str, tuple[str, ...]]:
+def usable_url(url: str, name: str = "base address") -> tuple[str, tuple[Note, ...]]:
     """Return an address without a user name and a password, and warnings about it.
 
     Args:
         url: the address.
-        name: its name in an error.
+        name: its name in an error, without an article.
 
     Returns:
         The address, otherwise as it was given; and warnings, a line each, without the password.
@@ -184,11 +186,11 @@ def usable_url(url: str, name: str = "The base address") -> tuple[str, tuple[str
     """
     parts = _split(url, name)
     _, at, place = parts.netloc.rpartition("@")
-    warnings = []
+    warnings: list[Note] = []
     if at:
         warnings.append(
             f"The address of {origin(url)} holds a user name or a password, which is not used: "
-            "leave it out. A key goes into CHATMAGIC_API_KEY, or %chat_login asks for one."
+            "leave it out. " + advice.KEY_PLACE
         )
     if parts.scheme == "http" and not is_loopback(url):
         warnings.append(
@@ -204,7 +206,7 @@ _BARE_HOST: Final = (
 """Pattern of a host without its scheme; a longer text might be a key."""
 
 
-def _split(url: str, name: str = "The base address") -> SplitResult:
+def _split(url: str, name: str = "base address") -> SplitResult:
     """Return the parts of an address; no error repeats it, for it may hold a secret."""
     word = url.strip()
     try:
@@ -217,24 +219,26 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
         good = False
     if not parts.netloc.rpartition("@")[2].isascii():
         raise InputError(
-            f"The host of {name[0].lower()}{name[1:]} has characters beyond ASCII.",
+            f"The host of the {name} has characters beyond ASCII.",
             hint="Write it in its ASCII form (xn--…): two hosts can look alike.",
         )
     if not good:
         bare = re.fullmatch(_BARE_HOST, word)
         meant = bare and f"Did you mean http{'' if bare['here'] else 's'}://{bare[0]}?"
-        raise InputError(f"{name} is not a URL like https://chat.example.org.", hint=meant)
+        raise InputError(f"The {name} is not a URL like https://chat.example.org.", hint=meant)
     if not _is_one_path(parts.path):
         raise InputError(
-            f"The path of {name[0].lower()}{name[1:]} can be read as another path: it holds . or "
+            f"The path of the {name} can be read as another path: it holds . or "
             ".. as a segment, or an escaped dot, slash, backslash or percent sign.",
             hint="Write the path that is meant.",
         )
     if parts.fragment or (parts.query and not _may_have_query(parts)):
         raise InputError(
-            f"{name} holds a query or a fragment; leave them out.",
-            hint="A key goes into CHATMAGIC_API_KEY, or %chat_login asks for one. A query without "
-            f"a secret may follow a path that ends in {_WHOLE}.",
+            f"The {name} holds a query or a fragment; leave them out.",
+            hint=sentences(
+                advice.KEY_PLACE,
+                f"A query without a secret may follow a path that ends in {_WHOLE}.",
+            ),
         )
     return parts
 

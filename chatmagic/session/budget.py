@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal, Self
 
+from chatmagic._initial_environ import BUDGET_VARIABLE
+from chatmagic.advice import USAGE, budget_in_turns, other_budget, sentences
 from chatmagic.errors import BudgetError, InputError
 from chatmagic.safe_text import counted
 
@@ -29,12 +31,17 @@ class Budget:
     Args:
         most: the limit.
         unit: unit of the amount.
-        setting: source of the setting, such as ``CHATMAGIC_BUDGET``.
+        setting: source of the setting, such as ``CHATMAGIC_BUDGET``, as the place here names it.
     """
 
     most: int
     unit: Unit
     setting: str
+
+    @property
+    def variable(self) -> str | None:
+        """The environment's variable that sets it; ``None`` for the setting of a kernel."""
+        return BUDGET_VARIABLE if self.setting == BUDGET_VARIABLE else None
 
     @classmethod
     def parse(cls, text: str, setting: str) -> Self:
@@ -75,13 +82,10 @@ class Budget:
         wanted = "1 turn"
         if self.unit == "credits":
             wanted = f"{counted(dearest or 1, 'credit')}; {OTHERS}"
-        change = f"{self.setting} sets another budget."
-        if not self.setting.startswith("%"):
-            change = f"{self.setting} counts as it was when chatmagic was first imported."
         raise BudgetError(
             f"The budget of {self} is not enough: {used:,} used or reserved, and this may take "
             f"{wanted}. Nothing was sent.",
-            hint=f"%chat_credits --usage shows what was used. {change}",
+            hint=sentences(USAGE, other_budget(self.variable)),
         )
 
     def refuse_unknown_costs(self) -> None:
@@ -94,7 +98,7 @@ class Budget:
             raise BudgetError(
                 "The cost of a request is unknown: the answers report no credits, or credits that "
                 f"cannot be compared. So a budget of {self} cannot be kept. Nothing was sent.",
-                hint=f'Set one in turns: {self.setting} = "20 turns".',
+                hint=budget_in_turns(self.variable),
             )
 
     def notice(self, used: int) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from chatmagic.advice import ADDRESS_CHOICE, Note, Place, note_at
 from chatmagic.cassette.cassette import (
     CASSETTE,
     AnswerSource,
@@ -18,7 +19,6 @@ from chatmagic.cassette.cassette import (
     resolve,
 )
 from chatmagic.client import config, key_store
-from chatmagic.client.advice_wording import words_for_python
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import (
     ADDRESS_SETTINGS,
@@ -43,8 +43,8 @@ class Environment:
     :class:`chatmagic.jupyter.kernel.Kernel`.
     """
 
-    words_here: Callable[[str], str] = staticmethod(words_for_python)
-    """Returns advice for a notebook, in the words of this place."""
+    place: Place = "python"
+    """The place that shows what the session says."""
 
     def service(self) -> ServiceSetup:
         """Return the endpoint and its settings; called only if no cassette answers.
@@ -121,13 +121,13 @@ class Environment:
         """Return the budget that is set here, as it was typed; ``None`` for none."""
         return None
 
-    def notify(self, line: str) -> None:
+    def notify(self, line: Note) -> None:
         """Show a line to the user, beside the reply.
 
         Args:
-            line: the line of text.
+            line: the line, which is shown in the words of this place.
         """
-        warnings.warn(self.words_here(line), stacklevel=2)
+        warnings.warn(note_at(line, self.place), stacklevel=2)
 
 
 class ConfiguredEnvironment(Environment):
@@ -137,7 +137,7 @@ class ConfiguredEnvironment(Environment):
         settings: the settings, such as :class:`chatmagic.jupyter.settings.KernelSettings`.
     """
 
-    words_here = staticmethod(str)
+    place: Place = "notebook"
 
     def __init__(self, settings: Any) -> None:
         """Choose and start nothing yet."""
@@ -169,13 +169,13 @@ class ConfiguredEnvironment(Environment):
         """Return whether a person has asked here, so that a cassette records by itself."""
         return self.is_watched()
 
-    def notify(self, line: str) -> None:
+    def notify(self, line: Note) -> None:
         """Print a line; unlike a warning, it fails no cell.
 
         Args:
-            line: the line.
+            line: the line, which is shown in the words of this place.
         """
-        print(line, file=sys.stderr)  # noqa: T201 - for a person
+        print(note_at(line, self.place), file=sys.stderr)  # noqa: T201 - for a person
 
     def service(self) -> ServiceSetup:
         """Return the endpoint of the session and its present settings.
@@ -335,7 +335,7 @@ class ConfiguredEnvironment(Environment):
         here = self._here()
         self.settings.homes.update((name, here) for name in ADDRESS_SETTINGS if name in names)
 
-    def unused(self) -> str | None:
+    def unused(self) -> Note | None:
         """Return a line about an address that ``%config`` set and that is not used."""
         base_url = self.settings.base_url
         if not base_url or base_url == self.settings.file_url:
@@ -345,7 +345,7 @@ class ConfiguredEnvironment(Environment):
             return None
         return (
             f"ChatMagics.base_url is not used: {at.url_from} names another address. "
-            "%chat_connect URL has precedence."
+            + ADDRESS_CHOICE
         )
 
     def _here(self) -> str | None:

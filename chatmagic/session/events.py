@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Final
 
+from chatmagic.advice import Place
 from chatmagic.archive import output
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
@@ -271,6 +272,9 @@ class Listener(View):
 class TextView(View):
     """View that writes the text of a reply as it arrives."""
 
+    place: Place = "notebook"
+    """The place that shows the lines under it."""
+
     def __init__(self) -> None:
         """Write nothing yet."""
         self._count = 0
@@ -325,5 +329,5 @@ class TextView(View):
             outcome: the reply, with its record.
         """
         reply, record = outcome.reply, outcome.record
-        lines = [*output.state_lines(reply), output.credit_line(reply, record)[1]]
+        lines = [*output.state_lines(reply, self.place), output.credit_line(reply, record)[1]]
         return [line for line in lines if line]

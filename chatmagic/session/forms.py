@@ -10,18 +10,14 @@ from typing import Any, Final, get_args
 
 from chatmagic import _json_reply
 from chatmagic._log import log_swallowed
+from chatmagic.advice import GOES_ON, KEPT, sentences
 from chatmagic.conversation import template
 from chatmagic.conversation.question import Format, RequestFacts, Schema, Value
 from chatmagic.conversation.turn import Turn
-from chatmagic.errors import GOES_ON, InputError, ReplyFormatError
+from chatmagic.errors import InputError, ReplyFormatError
 from chatmagic.models import Reply
 from chatmagic.safe_text import one_line
 
-KEPT: Final = "Its text was paid for and is kept as a turn: %chat_history shows it."
-TOOK_SCHEMA: Final = (
-    "The question names no schema, so the nearest one above it applies; "
-    "--schema object takes any JSON."
-)
 _SHOWN: Final = 200
 _HINT: Final = "A schema is a pydantic model, a dataclass, a TypedDict or a JSON schema (a dict)."
 _NO_PYDANTIC: Final = (
@@ -82,16 +78,17 @@ def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
         value = _json_reply.parse(reply.text)
         return replace(reply, parsed=value if schema is None else schema.read(value))
     except _json_reply.NotJSONError as error:
-        message = f"The reply is no JSON: {error}."
+        fault = f"no JSON: {error}."
     except Exception as error:  # noqa: BLE001 - a schema's own code may raise anything
         log_swallowed(error)
         name = "the schema" if schema is None else schema.name
-        message = f"The reply is JSON, and not of the form {name}: {problem(error)}."
-    hint = KEPT if kept else NOT_A_TURN
+        fault = f"JSON, and not of the form {name}: {problem(error)}."
+    hint = sentences(KEPT if kept else NOT_A_TURN)
+    event = "The reply is"
     if reply.finish_reason == "length":
-        message = message.replace("reply is", "reply ended at its limit of tokens, and is", 1)
-        hint += f" {GOES_ON}" if kept else ""
-    raise ReplyFormatError(message, hint=hint, reply=reply, credits=reply.credits)
+        event = "The reply ended at its limit of tokens, and is"
+        hint = sentences(hint, GOES_ON if kept else None)
+    raise ReplyFormatError(f"{event} {fault}", hint=hint, reply=reply, credits=reply.credits)
 
 
 def schema_of(value: object, name: str) -> Schema:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from chatmagic.advice import sentences
 from chatmagic.client.endpoint import ASKS_FOR_USAGE, ServiceSetup
 from chatmagic.conversation.question import RequestFacts
 from chatmagic.errors import ChatError
@@ -96,7 +97,8 @@ class Habits:
         for name in OPTIONAL:
             if name in error.message and self._takes(name, setup):
                 self._refused.add((setup.endpoint.base_url, name))
-                error.hint = f"Later requests to this address leave {name} out: ask again."
+                later = f"Later requests to this address leave {name} out: ask again."
+                error.advice = sentences(later)
 
     def _note_reply(
         self, setup: ServiceSetup, request: Request, reply: Reply, known: Credits | None

@@ -24,6 +24,7 @@ from typing import Any, Final, Literal
 from chatmagic import _initial_environ, _started_emulators
 from chatmagic._json import digest
 from chatmagic._log import swallowed
+from chatmagic.advice import BUDGET_SETTING
 from chatmagic.archive.table import dataframe
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import (
@@ -44,7 +45,6 @@ from chatmagic.session.exchange import Answer, Entry, Sending
 Sure = Literal["alone", "several", "unknown"]
 
 EMULATOR: Final = "emulator"
-SETTING: Final = "%config ChatMagics.budget"
 KEPT: Final = 100_000
 """Largest number of kept rows, the latest."""
 LATELY: Final = 10
@@ -365,9 +365,10 @@ class Ledger:
         Raises:
             InputError: one of them is no budget.
         """
+        environment = self._environment()
         texts = [
             (_initial_environ.BUDGET, _initial_environ.BUDGET_VARIABLE),
-            (self._environment().budget(), SETTING),
+            (environment.budget(), BUDGET_SETTING.at(environment.place)),
         ]
         return [Budget.parse(text, setting) for text, setting in texts if text]
 

@@ -22,10 +22,10 @@ from typing import Any, Final
 
 from chatmagic._json import digest, shared_fields
 from chatmagic._log import log_swallowed, swallowed
+from chatmagic.advice import Place, sentences
 from chatmagic.batch.job_file import JobFile, RowReply, replay_key
 from chatmagic.batch.rows import Rows, is_table, refuse_taken, with_replies
 from chatmagic.cassette.cassette import AnswerSource
-from chatmagic.client.advice_wording import advice_in
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.conversation import template
@@ -39,6 +39,7 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
     ReplyFormatError,
+    shown_at,
 )
 from chatmagic.models import BodyFacts, Credits, Reply
 from chatmagic.protocol.secret_scanner import secret_in, secret_variables
@@ -106,6 +107,8 @@ class RowAsker:
                 message = "columns=True takes the fields of a schema, none of them reply or error."
                 raise InputError(f"{message} Nothing was sent.")
         self.environment = environment
+        self.place: Place = environment.place if clients.given is None else "python"
+        """The place whose words the map's errors have."""
         self.ledger = ledger
         self._ask = replace(ask, form=schema)
         self._cell = environment.cell()[0]
@@ -149,7 +152,9 @@ class RowAsker:
             request = ask.request((), self._extra)
         except ValueError as error:
             why = error.message if isinstance(error, InputError) else f"{error}. Nothing was sent."
-            raise InputError(f"Row {number:,}: {why}", hint=getattr(error, "hint", None)) from None
+            raise InputError(
+                f"Row {number:,}: {why}", hint=getattr(error, "advice", None)
+            ) from None
         return request, self._problem(number, prompt, missing)
 
     def _problem(self, number: int, prompt: str, missing: str | None) -> str | None:
@@ -451,13 +456,13 @@ class Job:
         self.file.close()
         error = self.error
         if isinstance(error, ChatError):
-            error.hint = " ".join(filter(None, [error.hint, self._progress()]))
+            error.advice = sentences(error.advice, self._progress())
         elif isinstance(error, KeyboardInterrupt) or (error is None and self.is_stopped):
             # An interrupt here comes from the user's rows, as the caller's thread gets all others.
             how = "Stopped." if error is None else "Interrupted."
             error = ChatInterrupted(how, hint=self._progress())
         if error is not None:
-            with advice_in(self.asker.environment.words_here):
+            with shown_at(self.asker.place):
                 raise error from None
 
     def _hand_out(self) -> None:
@@ -552,8 +557,7 @@ class Job:
             return False
         seconds = (until - datetime.now(UTC)).total_seconds()
         if seconds > SHORT and not self._waits:
-            hint = [refusal.hint, "wait=True waits for the reset."]
-            refusal.hint = " ".join(filter(None, hint))
+            refusal.advice = sentences(refusal.advice, "wait=True waits for the reset.")
             return False
         with self._lock:
             self._paused_until = time.monotonic() + seconds
@@ -625,7 +629,7 @@ class Job:
             self._failures += 1
             if self._failures >= MOST_FAILURES:
                 ended = f"The map ended, as {MOST_FAILURES} rows in succession failed."
-                problem.hint = " ".join(filter(None, [ended, problem.hint]))
+                problem.advice = sentences(ended, problem.advice)
                 self._end(problem)
 
     def _end(self, error: BaseException) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from chatmagic._json import digest
+from chatmagic.advice import ALLOW, ALLOW_IN_CELL, ALLOW_IN_PANEL, Note
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.conversation.question import Value
+from chatmagic.conversation.question import Entry, Value
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.protocol.api_key import refuse_keys
@@ -18,10 +19,10 @@ from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import one_line
 from chatmagic.session.events import Ask
 
-_HINTS: Final = {
-    "cell": "--allow-secrets sends it from this cell",
-    "panel": "a cell sends it with %%chat --allow-secrets",
-    "python": "allow_secrets=True sends it",
+_HINTS: Final[Mapping[Entry, Note]] = {
+    "cell": ALLOW_IN_CELL,
+    "panel": ALLOW_IN_PANEL,
+    "python": ALLOW,
 }
 
 
@@ -81,8 +82,7 @@ class SecretCheck:
                 place = "extra_body" if text is fields else _place(text, ask, above, variables)
                 raise InputError(
                     f"{place} holds {secret}. Nothing was sent.",
-                    hint="Take it out or leave it out (--last N), or allow it: "
-                    f"{_HINTS[ask.entry]}.",
+                    hint=_HINTS[ask.entry],
                 )
         if is_sent:
             self._passed.update(map(hash, [*carried, ask.prompt]))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar, cast
 from chatmagic import _json
 from chatmagic._json import digest, shared_fields
 from chatmagic._log import log_swallowed, swallowed
+from chatmagic.advice import GOES_ON, LESS, TOOK_SCHEMA, Place, note_at, sentences
 from chatmagic.archive import table
 from chatmagic.cassette.cassette import (
     CASSETTE,
@@ -30,7 +31,6 @@ from chatmagic.cassette.cassette import (
 from chatmagic.cassette.file import Interaction
 from chatmagic.cassette.match import Query
 from chatmagic.client import config
-from chatmagic.client.advice_wording import advice_in
 from chatmagic.client.client import Client, ModelList
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
@@ -51,8 +51,6 @@ from chatmagic.conversation.steering import (
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.errors import (
-    GOES_ON,
-    LESS_HINT,
     SHORTER_HINT,
     ChatError,
     ChatInterrupted,
@@ -60,6 +58,7 @@ from chatmagic.errors import (
     NotRecordedError,
     ReplyFormatError,
     TooLongError,
+    shown_at,
 )
 from chatmagic.models import Credits, Message, Reply
 from chatmagic.protocol.api_key import refuse_keys
@@ -170,6 +169,14 @@ class Session:
     def links(self) -> list[Link]:
         """The links that a question goes through on its way to the service."""
         return [Recorder(self.cassette, self.state_lock), self.ledger, self.habits]
+
+    @property
+    def place(self) -> Place:
+        """The place whose words the session's errors and lines have.
+
+        A client of one's own has arguments, and no settings of a notebook.
+        """
+        return self.environment.place if self.clients.given is None else "python"
 
     def threads_of(self, ask: Ask) -> list[str]:
         """Return the name of a question's thread, then the names of threads that share its turns.
@@ -392,7 +399,7 @@ class Session:
             allow_secrets=allow_secrets,
             **_given(schema),
         )
-        with advice_in(self.environment.words_here):
+        with shown_at(self.place):
             asker = many.RowAsker(
                 self.environment, self.ledger, self.habits, self.clients, ask, columns=columns
             )
@@ -423,7 +430,7 @@ class Session:
         Raises:
             ChatError: the ask would fail before it is sent, or it holds a secret.
         """
-        with advice_in(self.environment.words_here):
+        with shown_at(self.place):
             return AskRun(self, ask, Halt()).preview()
 
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
@@ -548,7 +555,7 @@ class Session:
             ChatError: there is no list, or nothing may be sent.
         """
         halt = Halt()
-        with advice_in(self.environment.words_here):
+        with shown_at(self.place):
             if (cassette := self.environment.replayed()) is not None:
                 why = f"{cassette.name} is replayed here, and holds no list of models."
                 raise NotRecordedError(f"{why} Nothing was sent.")
@@ -677,7 +684,7 @@ class AskRun:
         tell = self.session.tell
         try:
             worker: Worker[None] = Worker(partial(self._work, view), self.halt.stop)
-            with advice_in(self.session.environment.words_here):
+            with shown_at(self.session.place):
                 outcome = self._end(view, worker.wait())
         except BaseException as error:
             tell(Ended(self.asked, self.outcome, error))
@@ -707,8 +714,8 @@ class AskRun:
         elif raised is not None:
             self.problem = raised
         if isinstance(self.problem, TooLongError) and not self.window.turns:
-            less = cast("Endpoint", self.session.endpoint).words_here(LESS_HINT)
-            self.problem.hint = (self.problem.hint or "").replace(less, SHORTER_HINT)
+            other = (SHORTER_HINT if part == LESS else part for part in self.problem.advice)
+            self.problem.advice = sentences(*other)
         if self.problem is not None:
             raise self.problem from None
         return cast("Outcome", self.outcome)
@@ -803,7 +810,8 @@ class AskRun:
             asked = self.ask, self.window, self.request
             session.secret_check.refuse(*asked, self._endpoint(), is_sent=True)
         news = [*session.cassette.news(), *session.ledger.news()]
-        return [*set_aside_note(aside), *news, *self._request_notes()]
+        told = [note_at(note, session.place) for note in news]
+        return [*set_aside_note(aside), *told, *self._request_notes()]
 
     def _compose(self, conversation: Conversation) -> Change | None:
         """Make the request; return the change of a conversation that follows its page."""
@@ -961,7 +969,7 @@ class AskRun:
         if not second.is_sent:
             return first
         again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
-        second.problem.hint = " ".join(filter(None, [again, second.problem.hint]))
+        second.problem.advice = sentences(again, second.problem.advice)
         return second
 
     def _shorten(self) -> None:
@@ -1000,7 +1008,7 @@ class AskRun:
         if isinstance(self.problem, ChatError | ChatInterrupted):
             self.problem.reply = kept.reply
             if ask.history and reply.text and reply.state != "complete":
-                self.problem.hint = " ".join(filter(None, [self.problem.hint, GOES_ON]))
+                self.problem.advice = sentences(self.problem.advice, GOES_ON)
         whole = None if ask.part is None else kept.reply
         if ask.history:
             session.conversation.add(kept, order=self.order)
@@ -1040,7 +1048,7 @@ class AskRun:
             reply = forms.parsed(self.outcome.kept, self.ask.form, kept=self.ask.history)
         except ReplyFormatError as problem:
             if self.asked.schema is None and self.ask.schema is not None:
-                problem.hint = f"{problem.hint} {forms.TOOK_SCHEMA}"
+                problem.advice = sentences(problem.advice, TOOK_SCHEMA)
             self.problem = problem
             return
         if self.outcome.whole is None:

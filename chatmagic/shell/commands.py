@@ -25,8 +25,8 @@ import platformdirs
 
 from chatmagic._files import PRIVATE, content_of, folder_lock, replace_content
 from chatmagic._json import shared_fields
+from chatmagic.advice import Note, Place, note_at
 from chatmagic.archive import conversation_file
-from chatmagic.client.advice_wording import words_for_shell
 from chatmagic.conversation import magic_line
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Parameters
@@ -52,13 +52,15 @@ from chatmagic.session.session import Session
 class _Shell(ConfiguredEnvironment):
     """Environment of a shell, whose lines go to standard error."""
 
-    def notify(self, line: str) -> None:
+    place: Place = "shell"
+
+    def notify(self, line: Note) -> None:
         """Write a line to standard error.
 
         Args:
-            line: the line of text.
+            line: the line, which is shown in the words of a shell.
         """
-        say(line)
+        say(note_at(line, self.place))
 
 
 @contextlib.contextmanager
@@ -87,12 +89,12 @@ def session_in_shell(
 
 
 def say(line: str) -> None:
-    """Write a line to standard error, in a shell's words.
+    """Write a line to standard error.
 
     Args:
-        line: the line of text, as a notebook shows it.
+        line: the line of text.
     """
-    print(f"({to_terminal(words_for_shell(line))})", file=sys.stderr, flush=True)
+    print(f"({to_terminal(line)})", file=sys.stderr, flush=True)
 
 
 def _unwritable(path: Path, error: OSError) -> str:
@@ -259,7 +261,7 @@ def _preview(session: Session, ask: Ask) -> int:
 
 
 def _complain(error: ChatError | ChatInterrupted) -> None:
-    print(f"chatmagic: {to_terminal(words_for_shell(str(error)))}", file=sys.stderr)
+    print(f"chatmagic: {to_terminal(error.line_at('shell'))}", file=sys.stderr)
 
 
 def _code(error: ChatError) -> int:
@@ -279,6 +281,8 @@ class ShellView(TextView):
 
     No character of a reply acts in a terminal. A pipe may end in a terminal, too.
     """
+
+    place: Place = "shell"
 
     def began(self, notes: Sequence[str]) -> None:
         """Print the notes on this question.
@@ -319,12 +323,10 @@ def examine(arguments: Mapping[str, Any]) -> int:
             Line("ok", "front end", shows),
             _print_line,
             is_asking=arguments["ask"],
-            is_shell=True,
+            place="doctor",
         )
         return 0 if examination.run() else 1
 
 
 def _print_line(line: Line | str) -> None:
-    # An error's hint may name this command itself.
-    words = words_for_shell(str(line)).replace("? chatmagic doctor shows", "? This block shows")
-    print(to_terminal(words.replace("chatmagic doctor shows", "this block shows")), flush=True)
+    print(to_terminal(str(line)), flush=True)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from chatmagic.advice import ALL_THOUGHT, AT_LIMIT
 from chatmagic.archive import output
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.record import Record, is_sealed
@@ -116,9 +117,9 @@ def test_without_the_line_of_the_credits_equal_replies_look_alike() -> None:
     [
         (Reply("r", finish_reason="stop"), []),
         (Reply("r", state="cut off"), ["Cut off: this reply is not complete."]),
-        (Reply("r", finish_reason="length"), [output.AT_LIMIT]),
-        (Reply("", finish_reason="length"), [output.AT_LIMIT]),
-        (Reply("", finish_reason="length", reasoning="Hm"), [output.ALL_THOUGHT]),
+        (Reply("r", finish_reason="length"), [AT_LIMIT.notebook]),
+        (Reply("", finish_reason="length"), [AT_LIMIT.notebook]),
+        (Reply("", finish_reason="length", reasoning="Hm"), [ALL_THOUGHT.notebook]),
         (Reply("", refusal="No."), ["The model refused: No."]),
         (Reply(""), ["The reply is empty."]),
     ],

@@ -57,7 +57,7 @@ def test_a_missing_key_says_where_there_is_one(environ: dict[str, str], more: st
     """The message names the origin and that of the environment's key; the hint, what to do."""
     with pytest.raises(AuthenticationError) as raised:
         resolved_in_kernel(environ, chosen=AWAY).refuse_no_key()
-    what, hint = raised.value.message, raised.value.hint
+    what, hint = raised.value.message, raised.value.hint_at("notebook")
     assert what == f"There is no API key for https://away.example:443{more}. Nothing was sent."
     beside = f"CHATMAGIC_BASE_URL={AWAY}/v1/chat/completions beside the key sends it there, or "
     beside = beside if "no address" in more else ""
@@ -180,5 +180,5 @@ def test_a_client_refuses_what_cannot_be_sent(given: dict[str, Any], words: str)
 def test_how_a_key_goes_in_another_way(words: str, *, is_set: bool) -> None:
     """By what counts where it is read: the environment counts before the setting."""
     service = replace(resolved_in_client(ENVIRONMENT), has_auth_variable=is_set)
-    assert service.how_to_set_auth("x-api-key") == words
-    assert service.words_here(words) == 'Client(auth="x-api-key")'
+    way = service.how_to_set_auth("x-api-key")
+    assert (way.notebook, way.python) == (words, 'Client(auth="x-api-key")')

@@ -166,7 +166,8 @@ def test_each_time_out_says_how_to_change_it(which: Which) -> None:
     assert isinstance(error, RequestTimeoutError)
     assert error.which == which
     assert "2.5 s" in error.message
-    assert error.hint == f'To wait longer: %config ChatMagics.timeout = {{"{which}": 5}}'
+    words = f'To wait longer: %config ChatMagics.timeout = {{"{which}": 5}}'
+    assert error.hint_at("notebook") == words
     assert Timeout.from_value({which: 5}) == Timeout(**{which: 5.0})
 
 

@@ -217,7 +217,7 @@ def test_what_is_no_option_here_leads_to_what_does_it(line: str, setting: str, w
     error = refusal(line, {"fit": False})
     option = line.replace("=", " ").split()[0]
     assert error.message == f"{option} is not an option{setting}. Nothing was sent."
-    assert way in (error.hint or "")
+    assert way in error.hint_at("notebook")
 
 
 def test_an_output_is_a_name_that_python_takes() -> None:

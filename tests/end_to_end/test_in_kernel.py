@@ -13,7 +13,7 @@ from kernels import Kernel, kernel
 from logged import Emulator, Settings
 from shells import bodies
 
-from chatmagic.errors import GOES_ON
+from chatmagic.advice import GOES_ON
 
 KEY = "sk-kernel-5f1c0b7e"
 
@@ -121,7 +121,7 @@ def test_an_interrupt_keeps_what_came_and_closes_the_connection(
     error = ran.outputs[-1]
     assert error["ename"] == "ChatInterrupted"
     [_, hint] = error["traceback"]
-    assert hint == GOES_ON
+    assert hint == GOES_ON.notebook
     reply = ran.outputs[0]
     assert reply["data"]["text/plain"].strip().startswith("one two")
     assert "Interrupted" in reply["data"]["text/html"]

@@ -201,7 +201,7 @@ def _check_address(url: str, origin: str, endpoint: str) -> None:
     assert address.origin(endpoint) == address.origin(origin) == origin
     assert address.request_url(endpoint) == endpoint
     assert address.is_loopback(endpoint) == address.is_loopback(url)
-    assert not any("secret-pw" in line for line in address.usable_url(url)[1])
+    assert not any("secret-pw" in str(line) for line in address.usable_url(url)[1])
     assert address.usable_url(endpoint)[1] == address.usable_url(origin)[1]
     sent_to = str(requests.Request("POST", endpoint).prepare().url)
     assert address.origin(sent_to) == origin

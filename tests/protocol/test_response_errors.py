@@ -193,7 +193,7 @@ def test_a_conversation_that_is_too_long_is_told_to_be(status: int, body: object
     error = told(status, body)
     assert type(error) is TooLongError
     assert error.message.startswith("The conversation is too long for the service: ")
-    assert error.hint == "Send less of it: --last N, or %chat_reset."
+    assert error.hint_at("notebook") == "Send less of it: --last N, or %chat_reset."
 
 
 def test_what_is_refused_for_another_reason_is_not_too_long() -> None:

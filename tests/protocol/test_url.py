@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from chatmagic.advice import note_at
 from chatmagic.errors import InputError
 from chatmagic.protocol.url import (
     is_loopback,
@@ -203,7 +204,7 @@ def test_only_this_machine_is_loopback(host: str, here: bool) -> None:
 def test_a_warning_names_the_origin() -> None:
     """It says what can be read."""
     (warning,) = usable_url("http://chat.example/v1")[1]
-    assert "http://chat.example:80 is not encrypted" in warning
+    assert "http://chat.example:80 is not encrypted" in str(warning)
 
 
 @pytest.mark.parametrize(
@@ -223,8 +224,10 @@ def test_a_user_name_is_dropped_and_warned_about() -> None:
         assert usable_url(url)[0] == "https://chat.example/v1"
         assert request_url(url) == "https://chat.example/v1/chat/completions"
         (warning,) = usable_url(url)[1]
-        assert "https://chat.example:443 holds a user name or a password" in warning
-        assert "private" not in warning
+        assert "https://chat.example:443 holds a user name or a password" in note_at(
+            warning, "notebook"
+        )
+        assert "private" not in str(warning)
     assert len(usable_url("http://user@chat.example")[1]) == 2
 
 

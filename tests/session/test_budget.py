@@ -63,7 +63,7 @@ def test_a_refusal_says_what_happened_and_what_to_do() -> None:
         "The budget of 50 credits is not enough: 48 used or reserved, and this may take 3 credits; "
         "others may share the quota. Nothing was sent."
     )
-    assert caught.value.hint == (
+    assert caught.value.hint_at("notebook") == (
         "%chat_credits --usage shows what was used. %config ChatMagics.budget sets another budget."
     )
     with pytest.raises(BudgetError) as caught:
@@ -77,7 +77,11 @@ def test_credits_that_nobody_tells_have_no_budget() -> None:
     Budget.parse("20 turns", SETTING).refuse_unknown_costs()
     with pytest.raises(BudgetError, match="the answers report no credits, or credits") as caught:
         Budget.parse("50", SETTING).refuse_unknown_costs()
-    assert caught.value.hint == f'Set one in turns: {SETTING} = "20 turns".'
+    hints = (caught.value.hint_at("notebook"), caught.value.hint_at("shell"))
+    assert hints == (
+        f'Set one in turns: {SETTING} = "20 turns".',
+        'Set one in turns: c.ChatMagics.budget = "20 turns" in ipython_config.py.',
+    )
 
 
 def test_a_notice_comes_at_80_percent() -> None:

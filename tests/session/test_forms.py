@@ -15,6 +15,7 @@ from environments import GivenEnvironment
 from libraries import library
 from logged import Emulator
 
+from chatmagic.advice import KEPT
 from chatmagic.conversation.question import Schema
 from chatmagic.errors import ChatInterrupted, InputError, ReplyFormatError
 from chatmagic.models import Reply
@@ -133,7 +134,7 @@ def test_a_reply_that_is_cut_short_is_not_read(session: Session) -> None:
 )
 def test_an_error_says_what_and_where(text: str, message: str) -> None:
     """And where the text is, whether its turn is kept or not."""
-    for kept, hint in ((True, forms.KEPT), (False, forms.NOT_A_TURN)):
+    for kept, hint in ((True, KEPT.python), (False, forms.NOT_A_TURN)):
         with pytest.raises(ReplyFormatError) as caught:
             forms.parsed(Reply(text), city(), kept=kept)
         assert (caught.value.message, caught.value.hint) == (message, hint)

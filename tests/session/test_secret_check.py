@@ -51,7 +51,7 @@ def test_a_secret_in_the_prompt_stops_the_ask(session: Session, emulator: Emulat
         "The prompt holds the value of the environment variable DB_PASSWORD. Nothing was sent."
     )
     assert error.hint == (
-        "Take it out or leave it out (last=N), or allow it: --allow-secrets sends it from this "
+        "Take it out or leave it out (--last N), or allow it: --allow-secrets sends it from this "
         "cell."
     )
     error = refused(session, Ask(f"echo:{TOKEN}", entry="panel"))

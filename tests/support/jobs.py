@@ -12,6 +12,7 @@ import pytest
 from row_service import RowService
 
 import chatmagic
+from chatmagic.advice import Place
 from chatmagic.batch.job_file import JobFile, RowReply
 from chatmagic.batch.rows import Rows
 from chatmagic.client.client import Client
@@ -86,6 +87,7 @@ class Asking(RowAsker):
     meter = Meter()
     is_parsed = False
     model = "m"
+    place: Place = "python"
 
     def __init__(self, answer: Answer) -> None:
         """Ask nothing yet."""

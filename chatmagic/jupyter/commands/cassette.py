@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from chatmagic.advice import note_at
 from chatmagic.cassette.cassette import CassetteOptions
 from chatmagic.cassette.file import Interaction
 from chatmagic.client.config import MODE_VARIABLE
@@ -64,7 +65,8 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
     lines = [f"{chosen} %chat_cassette shows what is in force."]
     if off and summary and before is not None and before.config.mode == "refresh":
         lines.append(summary)
-    return "\n".join([*lines, *kernel.session.cassette.news()])
+    news = [note_at(note, "notebook") for note in kernel.session.cassette.news()]
+    return "\n".join([*lines, *news])
 
 
 def _status(kernel: Kernel) -> list[str]:
@@ -79,8 +81,9 @@ def _status(kernel: Kernel) -> list[str]:
             session.change_cassette(again=False)
             facts = _facts(session)
         except ChatError as error:
-            lines += [str(error), NOTHING_IS_SENT]
-    return [*lines, *session.cassette.news(), *facts]
+            lines += [error.line_at("notebook"), NOTHING_IS_SENT]
+    news = [note_at(note, "notebook") for note in session.cassette.news()]
+    return [*lines, *news, *facts]
 
 
 def _facts(session: Session) -> list[str]:

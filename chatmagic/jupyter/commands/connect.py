@@ -11,6 +11,7 @@ from typing import Final
 from chatmagic import safe_text
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
+from chatmagic.advice import note_at
 from chatmagic.client import config, key_store
 from chatmagic.client.endpoint import request_fields
 from chatmagic.conversation.magic_line import Option
@@ -80,7 +81,9 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
     if count := len(kernel.session.conversation):
         turns = safe_text.counted(count, "turn")
         rows.append(("Conversation", f"{turns}, sent along; %chat_reset begins a new one."))
-    rows += [("Warning", warning) for warning in config.new_warnings(place.warnings)]
+    rows += [
+        ("Warning", note_at(warning, "notebook")) for warning in config.new_warnings(place.warnings)
+    ]
     reply_views.show_html(*transcript.page(transcript.facts(rows, "Connection"), name="Connection"))
 
 

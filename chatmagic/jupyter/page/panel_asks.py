@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from chatmagic.advice import sentences, sentences_at
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.turn import Turn
+from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.jupyter.page import panel_content
 from chatmagic.jupyter.page.drawing_loop import Drawn
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.protocol import credits as crediting
+from chatmagic.safe_text import visible
 from chatmagic.session.events import Ask, Began, Ended, Outcome, failure
 
 MOST_ASIDES: Final = 50
@@ -180,6 +183,15 @@ class PanelAsks:
         self.asides = [*self.asides, (after, entry)][-MOST_ASIDES:]
 
 
+def _advice_beside_gauge(error: BaseException) -> str:
+    """Return the advice of an error without the figures of the credits, which the gauge shows."""
+    if not isinstance(error, ChatError | ChatInterrupted):
+        return ""
+    figures = sentences(crediting.used_words(error.credits))
+    advice = tuple(part for part in error.advice if part not in figures)
+    return visible(sentences_at(advice, "notebook"))
+
+
 def _aside(number: int, ask: Ask, outcome: Outcome | None, error: BaseException | None) -> Message:
     """Return the entry of a finished ask; a kept turn has its prompt and its reply itself."""
     is_kept = outcome is not None and ask.history
@@ -187,9 +199,8 @@ def _aside(number: int, ask: Ask, outcome: Outcome | None, error: BaseException 
         what = NOT_KEPT
         hint = ""
     else:
-        what, hint = failure(error)
-        # The gauge shows the figures.
-        hint = hint.removeprefix(f"{crediting.used_words(getattr(error, 'credits', None))} ")
+        what = failure(error)[0]
+        hint = _advice_beside_gauge(error)
     reply = None
     if outcome is not None and not is_kept:
         reply = panel_content.reply(outcome.reply, ask.format)

@@ -13,9 +13,10 @@ import pytest
 from logged import Emulator
 from shells import FIXED, Shell, asked, bodies
 
+from chatmagic.advice import GOES_ON
 from chatmagic.conversation import template
 from chatmagic.conversation.question import ASKED_OF_AN_ERROR
-from chatmagic.errors import GOES_ON, CutOffError, InputError
+from chatmagic.errors import CutOffError, InputError
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
@@ -233,7 +234,7 @@ def test_a_reply_that_is_cut_off(shell: Shell, emulator: Emulator, person: bool)
     cell = "cell" if person else None
     ran = shell.fails("%%chat -o part\necho:one two three", cell=cell, person=person)
     assert isinstance(ran.error, CutOffError)
-    assert str(ran.error.hint).endswith(GOES_ON)
+    assert str(ran.error.hint).endswith(GOES_ON.notebook)
     assert ran.texts == ["one two "]
     assert "Cut off" in ran.html
     assert ran.records[0]["state"] == "cut off"

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 from bridged import Front, prompts, stale_mark
 
-from chatmagic.archive.output import AT_LIMIT
+from chatmagic.advice import AT_LIMIT
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import owner_of
 from chatmagic.errors import ServiceError
@@ -76,7 +76,7 @@ def test_marks_notes_and_commands_tell_one_story(
     front.shell.run("%chat_retry --stale", cell="r")
     answers.assert_called_once_with(f"{costs.format('')}\nRun their cells again? [y/N] ")
     # That a limit of tokens ended a reply stands in its output, whatever its cell is marked with.
-    assert AT_LIMIT in front.shell.page("%chat_history 3", "v").texts[0]
+    assert AT_LIMIT.notebook in front.shell.page("%chat_history 3", "v").texts[0]
 
 
 def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
