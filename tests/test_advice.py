@@ -86,13 +86,13 @@ def given_for(kind: str, hostile: str) -> object:
     return False if kind == "bool" else hostile
 
 
-@pytest.mark.parametrize(("name", "item", "hostile"), [*made()])
-def test_each_advice_has_a_text_for_each_place(name: str, item: Advice, hostile: str) -> None:
+@pytest.mark.parametrize("place", PLACES)
+def test_each_advice_has_a_text_for_each_place(place: Place) -> None:
     """In the words of that place; a name in it stands there letter for letter."""
-    for place in PLACES:
+    for name, item, hostile in made():
         text = item.at(place)
         assert text or (name == "USAGE" and place in ("shell", "doctor"))
-        assert hostile in text
+        assert hostile in text, (name, place, text)
         own = "".join(text.split(hostile)) if hostile else text
         if name not in KERNEL_SETTING or place != "python":
             assert not re.search(ELSEWHERE[place], own), (name, place, own)

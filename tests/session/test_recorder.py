@@ -67,7 +67,8 @@ def test_a_reply_that_cannot_be_recorded_is_kept(
     """The error says so; the turn is there, and the exchange waits for another file."""
     session = session_with(tmp_path / "c.jsonl", "record", RowService())
 
-    def full(*_: object) -> None:
+    def full(*_: object, longest: float) -> None:
+        del longest
         raise ChatError("No space left.")
 
     monkeypatch.setattr(CassetteFile, "save", full)
