@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from chatmagic import errors
     from chatmagic.archive.table import turns
     from chatmagic.client.client import Client
-    from chatmagic.client.endpoint import Timeout
+    from chatmagic.client.endpoint import Limits, Timeout
     from chatmagic.models import Credits, Message, Reply, Usage
     from chatmagic.session.current import aask, ask, current_session, map  # noqa: A004 - as it is called: chatmagic.map
     from chatmagic.session.session import Session
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Client",
     "Credits",
+    "Limits",
     "Message",
     "Reply",
     "Session",
@@ -62,6 +63,7 @@ __all__ = [
 _HOMES: Final = {
     "Client": "client.client",
     "Credits": "models",
+    "Limits": "client.endpoint",
     "Message": "models",
     "Reply": "models",
     "Session": "session.session",

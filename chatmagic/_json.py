@@ -239,6 +239,22 @@ def shared_fields(value: Any, kind: type) -> dict[str, Any]:
     return {item.name: getattr(value, item.name) for item in fields(kind)}
 
 
+MOST_VALUES: Final = 500_000
+"""Largest number of values in JSON that is parsed at once: each takes up to 200 bytes."""
+
+
+def has_many_values(text: str, most: int = MOST_VALUES) -> bool:
+    """Return whether JSON may hold so many values that they take much memory.
+
+    Signs within strings count, too.
+
+    Args:
+        text: the JSON.
+        most: the largest number of values.
+    """
+    return len(text) > most and sum(map(text.count, ",[{")) > most
+
+
 canonical: Final = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, separators=(",", ":")
 ).encode

@@ -146,6 +146,22 @@ ADDRESS_CHOICE: Final = Advice(
 )
 
 
+def larger_limit(name: str, size: int) -> Advice:
+    """Return the advice to read more of a reply.
+
+    Args:
+        name: the limit that was reached.
+        size: its next size, in bytes.
+    """
+    value = f'{{"{name}": {size}}}'
+    line = f"ChatMagics.limits = {value}"
+    return "To read more: " + Advice(
+        notebook=f"%config {line}",
+        python=f"Client(limits={value})",
+        shell=f"c.{line} in ipython_config.py",
+    )
+
+
 def longer_timeout(name: str, seconds: str) -> Advice:
     """Return the advice for a timeout that ran out.
 

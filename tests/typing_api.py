@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, assert_type
 
 import chatmagic
-from chatmagic import Client, Credits, Message, Reply, Session, Timeout, Usage, errors
+from chatmagic import Client, Credits, Limits, Message, Reply, Session, Timeout, Usage, errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,9 @@ def a_client_takes_its_arguments(headers: Mapping[str, str], gateway: Gateway) -
     Client("https://chat.example.org", "key", auth="x-api-key", timeout=10, model="m")
     Client(timeout={"connect": 1.5, "total": None}, extra_headers=headers)
     Client(timeout=Timeout(first_byte=None), extra_body={"seed": 1, "stop": ["\n"]})
-    Client(transport=gateway)
+    Client(transport=gateway, limits=Limits(text=1_000))
+    Client(limits={"body": 1_000})
+    assert_type(Limits().text, int)
     Client("https://chat.example.org", transport=gateway, timeout=None)
     Client(transport=print)  # type: ignore[arg-type]
     Client(auth="basic")  # type: ignore[arg-type]

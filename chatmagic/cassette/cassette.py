@@ -33,7 +33,7 @@ from chatmagic.cassette.file import (
 )
 from chatmagic.cassette.match import Matcher, Query, difference, nearest
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE, first_set
-from chatmagic.client.endpoint import Endpoint, Timeout
+from chatmagic.client.endpoint import Endpoint, Limits, Timeout
 from chatmagic.errors import ChatError, InputError, NotRecordedError
 from chatmagic.safe_text import counted
 
@@ -78,6 +78,7 @@ class CassetteConfig:
         file_from: the source of the file, as messages name it.
         mode_from: the source of the mode, as messages name it.
         timeout: as for :class:`chatmagic.Client`; used if the emulator answers.
+        limits: as for :class:`chatmagic.Client`.
         extra_body: fields that every request has beside the interface's own.
         system_role: whether instructions are a message of the role ``system``.
     """
@@ -89,6 +90,7 @@ class CassetteConfig:
     file_from: str = FILE_VARIABLE
     mode_from: str = ""
     timeout: Timeout | float | None = field(default=None, compare=False)
+    limits: Limits | Mapping[str, int] | None = field(default=None, compare=False)
     extra_body: Mapping[str, Any] = field(default_factory=dict, compare=False)
     system_role: bool = field(default=False, compare=False)
 

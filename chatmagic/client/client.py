@@ -20,6 +20,7 @@ from chatmagic.client import config
 from chatmagic.client.endpoint import (
     ASKS_FOR_USAGE,
     Endpoint,
+    Limits,
     ServiceSetup,
     Timeout,
     request_fields,
@@ -52,6 +53,7 @@ class Client:
         transport: sends the requests in place of HTTP: a
             :class:`~chatmagic.client.transport.Transport`, as for tests and gateways of your
             own. It gets neither the address nor the key, and ``base_url`` may be left out.
+        limits: a :class:`chatmagic.Limits`, or bytes by name: the largest reply that is read.
 
     Raises:
         ConnectError: no address is known.
@@ -69,6 +71,7 @@ class Client:
         extra_body: Mapping[str, Any] | None = None,
         extra_headers: Mapping[str, str] | None = None,
         transport: Transport | None = None,
+        limits: Limits | Mapping[str, int] | None = None,
     ) -> None:
         """Resolve the address and the key; nothing is sent."""
         is_given = api_key is not None
@@ -83,7 +86,8 @@ class Client:
         else:
             endpoint = config.resolve_for_client(base_url, key, auth)
         fields = request_fields(extra_body, model)
-        self._start(ServiceSetup(endpoint, timeout, fields, extra_headers), transport)
+        setup = ServiceSetup(endpoint, timeout, fields, extra_headers, limits=limits)
+        self._start(setup, transport)
 
     @classmethod
     def connected(cls, setup: ServiceSetup) -> Self:
@@ -122,6 +126,7 @@ class Client:
         self.setup = replace(
             setup,
             timeout=Timeout.from_value(setup.timeout),
+            limits=Limits.from_value(setup.limits),
             extra_body=request_fields(setup.extra_body),
             extra_headers=_headers(setup.extra_headers, setup.endpoint),
         )
@@ -225,6 +230,8 @@ class Client:
             self.endpoint,
             self.credit_tracker,
             halt,
+            limits=self.setup.limits,
+            silence=Timeout.from_value(self.setup.timeout).silence,
         )
 
     def models(self, halt: Halt | None = None) -> ModelList:

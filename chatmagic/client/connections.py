@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import io
 import math
 import os
 import socket
@@ -112,11 +113,61 @@ IDLE: Final = 4.0
 """Seconds of rest after which a connection is not used again: many servers close after 5."""
 
 
+HEAD_BYTES: Final = 2**20
+"""Largest number of bytes of a head, with all interim answers in front of it."""
+
+
+class _TimedReader(io.RawIOBase):
+    """Raw stream of a socket that ends at the halt's deadline, however bytes trickle in.
+
+    A socket's own timeout starts again with each byte.
+
+    Args:
+        raw: the socket's own stream.
+        sock: the socket.
+        halt: the halt of the exchange.
+    """
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, halt: Halt) -> None:
+        """Read nothing yet."""
+        super().__init__()
+        self._raw = raw
+        self._sock = sock
+        self._halt = halt
+        self.most: float = HEAD_BYTES
+        """Number of bytes that may still be read; unlimited after the head."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._halt.left
+        if left <= 0:
+            raise TimeoutError
+        if left < math.inf:
+            self._sock.settimeout(left)
+        count: int | None = self._raw.readinto(buffer)
+        self.most -= count or 0
+        if self.most < 0:
+            raise http.client.HTTPException
+        return count
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
 class Response(http.client.HTTPResponse):
-    """An answer without its unreadable headers.
+    """An answer that is read until a deadline, without its unreadable headers.
 
     urllib3 would log those, and a server may repeat the key in them.
     """
+
+    def __init__(self, sock: Any, *args: Any, **kwargs: Any) -> None:
+        """Read nothing yet."""
+        super().__init__(sock, *args, **kwargs)
+        self._timed = _TimedReader(self.fp.detach(), sock, CURRENT.clock.halt)
+        self.fp = io.BufferedReader(self._timed)
 
     def begin(self) -> None:
         """Read the head; interim answers before it are skipped (RFC 9110, 15.2)."""
@@ -125,6 +176,7 @@ class Response(http.client.HTTPResponse):
         while HTTPStatus.SWITCHING_PROTOCOLS < self.status < HTTPStatus.OK:
             self.headers = None  # type: ignore[assignment] # as before the first head
             super().begin()
+        self._timed.most = math.inf
         self.msg.defects.clear()
         self.msg.set_payload("")
 
@@ -132,8 +184,8 @@ class Response(http.client.HTTPResponse):
 class Clock:
     """Clock of one exchange, which stops it when the time of its present phase is up.
 
-    A socket's own timeout starts again with each byte, which is right for silence and good enough
-    for the first byte. Connecting, which has many steps, and the whole exchange have a timer each.
+    Each read ends at the phase's deadline. Connecting, which has many steps, and the whole exchange
+    have a timer each.
 
     Args:
         timeout: the timeout of each phase.
@@ -163,6 +215,10 @@ class Clock:
         self.halt.settimeout(getattr(self.timeout, which))
         if which == "connect":
             self._count(which)
+
+    def renew(self) -> None:
+        """Give the next piece of the answer the whole time of the phase."""
+        self.halt.allow(getattr(self.timeout, self.which))
 
     def stop(self) -> None:
         """Stop all timeouts."""

@@ -147,6 +147,7 @@ class ServiceSetup:
         system_role: whether instructions are a message of the role ``system``.
         stream_usage: whether a stream asks for its token counts (``stream_options``).
         response_format: whether a question for JSON has the field ``response_format``.
+        limits: as for :class:`chatmagic.Client`.
     """
 
     endpoint: Endpoint
@@ -156,6 +157,7 @@ class ServiceSetup:
     system_role: bool = False
     stream_usage: bool = False
     response_format: bool = False
+    limits: Limits | Mapping[str, int] | None = None
 
 
 LONGEST: Final = 4_000_000
@@ -168,8 +170,8 @@ class Timeout:
 
     Args:
         connect: for the connection, TLS and a proxy's tunnel included.
-        first_byte: for the head of the answer, and for the first byte of its body.
-        silence: between two pieces of the answer; any byte ends a silence.
+        first_byte: for the whole head of the answer, and then for the first byte of its body.
+        silence: between two pieces of the reply; comments and blanks do not end a silence.
         total: for all of it, from the beginning to the end of the answer.
 
     Raises:
@@ -212,6 +214,65 @@ class Timeout:
             return cls(**value)
         return cls() if value is None else cls(first_byte=value, silence=value)
 
+
+MIB: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Largest sizes of a reply, in bytes; the text that came before a limit is kept.
+
+    Args:
+        text: of the text of a reply, its thoughts included, in UTF-8. A whole answer in
+            JSON may be half as large again, an event three quarters of it.
+        body: of the body of an answer, decompressed.
+
+    Raises:
+        InputError: a size is not a whole number above 0.
+    """
+
+    text: int = 16 * MIB
+    body: int = 64 * MIB
+
+    def __post_init__(self) -> None:
+        """Check the sizes."""
+        for name in self.__slots__:
+            size = getattr(self, name)
+            if isinstance(size, bool) or not isinstance(size, int) or size <= 0:
+                raise InputError(f"The limit {name} is a whole number of bytes above 0.")
+
+    @classmethod
+    def from_value(cls, value: Limits | Mapping[str, int] | None) -> Limits:
+        """Return the limits that ``value`` stands for.
+
+        Args:
+            value: a mapping has sizes by name; ``None`` is the default.
+
+        Raises:
+            InputError: it is none of these.
+        """
+        if isinstance(value, Limits):
+            return value
+        names = [field.name for field in fields(cls)]
+        if value is not None and not isinstance(value, Mapping):
+            raise InputError(f"The limits are sizes by name, of {', '.join(names)}.")
+        if unknown := [name for name in value or () if name not in names]:
+            raise InputError(f"There is no limit {unknown[0]!r}; there are {', '.join(names)}.")
+        return cls(**(value or {}))
+
+    @property
+    def json(self) -> int:
+        """Largest size of a whole answer in JSON."""
+        return self.text + self.text // 2 + _AROUND
+
+    @property
+    def event(self) -> int:
+        """Largest size of an event, which takes twice the memory of a whole answer to read."""
+        return self.text * 3 // 4 + _AROUND
+
+
+_AROUND: Final = 65_536
+"""Room, in bytes, for what stands around a text in JSON."""
 
 ADDRESS_SETTINGS: Final = ("model", "extra_headers", "system_role")
 """The settings that belong to the address that they were set for, as a key does."""

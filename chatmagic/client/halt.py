@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import threading
+from time import monotonic
 from typing import Literal
 
 from chatmagic.errors import Which
@@ -16,6 +18,10 @@ class Halt:
     def __init__(self) -> None:
         """Start with nothing to stop."""
         self.reason: Literal["stop"] | Which | None = None
+        self.deadline = math.inf
+        """Time, by ``monotonic``, at which a read of the present phase ends."""
+        self.until = math.inf
+        """The same for a reader that sets a limit of its own."""
         self._sock: socket.socket | None = None
         self._lock = threading.Lock()
 
@@ -45,12 +51,26 @@ class Halt:
             if self.reason is not None:
                 shut_down(sock)
 
+    @property
+    def left(self) -> float:
+        """Seconds until the earlier of the two deadlines."""
+        return min(self.deadline, self.until) - monotonic()
+
+    def allow(self, seconds: float | None) -> None:
+        """Set the deadline of the present phase, which no byte that arrives puts off.
+
+        Args:
+            seconds: the time from now; ``None`` is unlimited.
+        """
+        self.deadline = math.inf if seconds is None else monotonic() + seconds
+
     def settimeout(self, seconds: float | None) -> None:
-        """Set the time limit of the next read or write.
+        """Set the time limit of the next write, and the deadline of the reads after it.
 
         Args:
             seconds: the limit; ``None`` waits forever.
         """
+        self.allow(seconds)
         with self._lock, contextlib.suppress(OSError):
             if self._sock is not None:
                 self._sock.settimeout(seconds)

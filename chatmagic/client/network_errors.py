@@ -107,7 +107,7 @@ _WAITED: Final[Mapping[Which, str]] = {
     "https)? Nothing was sent.",
     "first_byte": "No answer within {seconds} s: the model may still be {does}. Nothing was sent "
     "again.",
-    "silence": "The reply fell silent: nothing came for {seconds} s.",
+    "silence": "The reply fell silent: nothing of it came for {seconds} s.",
     "total": "The reply took longer than the total timeout of {seconds} s.",
 }
 
@@ -150,7 +150,17 @@ def halted(clock: Clock, reason: Literal["stop"] | Which, url: str = "") -> Base
     if reason == "stop":
         return ChatInterrupted("Interrupted.")
     # None if the reader set its own timeout, whose error it does not pass on.
-    seconds = getattr(clock.timeout, reason) or 0.0
+    return timed_out(reason, getattr(clock.timeout, reason) or 0.0, url)
+
+
+def timed_out(reason: Which, seconds: float, url: str = "") -> RequestTimeoutError:
+    """Return the error for a timeout that ran out.
+
+    Args:
+        reason: the timeout.
+        seconds: its time.
+        url: as for :func:`reported`.
+    """
     at = origin(url) if url else ""
     longer = f"{2 * seconds:g}"
     does = "loaded" if url and is_loopback(url) else "thinking, or a proxy hold the answer back"

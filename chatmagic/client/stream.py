@@ -6,20 +6,23 @@ address, the key or the model.
 
 from __future__ import annotations
 
+import codecs
 import json
+import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from time import monotonic
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 from chatmagic import advice
-from chatmagic._json import shared_fields
+from chatmagic._json import has_many_values, shared_fields
 from chatmagic._log import swallowed
 from chatmagic.advice import sentences
-from chatmagic.client.endpoint import Endpoint
+from chatmagic.client import network_errors
+from chatmagic.client.endpoint import MIB, Endpoint, Limits
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import Exchange, Transport
 from chatmagic.errors import (
@@ -56,11 +59,14 @@ from chatmagic.protocol.wire import (
     ErrorBody,
     ReplyBuilder,
     Request,
+    content_begun,
     first_choice,
     json_is_cut,
     plain_content,
 )
 from chatmagic.safe_text import one_line
+
+_KEPT_HERE: Final = "The text so far is kept, marked; nothing was sent again."
 
 
 @dataclass(slots=True)
@@ -252,11 +258,9 @@ class Asking:
 
     def _read_until(self, until: float) -> bytes:
         """Return the next piece of the body; empty at its end, or at a time of ``monotonic``."""
-        left = until - monotonic()
-        if left <= 0:
+        if until <= monotonic():
             return b""
-        # Before each read: a socket's own timeout starts again with each byte.
-        self._halt.settimeout(left)
+        self._halt.until = until
         try:
             return self.exchange.read()
         except RequestTimeoutError as error:
@@ -286,6 +290,8 @@ class ReplyStream(Asking):
         endpoint: the endpoint, with its key.
         tracker: takes the credits in the answer.
         halt: stops it from another thread.
+        limits: the largest sizes that are read; ``None`` is the default.
+        silence: time limit, in seconds, between two pieces of the reply; ``None`` waits forever.
     """
 
     def __init__(
@@ -295,6 +301,9 @@ class ReplyStream(Asking):
         endpoint: Endpoint,
         tracker: CreditTracker,
         halt: Halt | None = None,
+        *,
+        limits: Limits | Mapping[str, int] | None = None,
+        silence: float | None = None,
     ) -> None:
         """Send nothing yet."""
         halt = halt or Halt()
@@ -308,7 +317,11 @@ class ReplyStream(Asking):
             return transport.send(body, stream=request.stream, halt=halt)
 
         super().__init__(endpoint, tracker, halt, send, request.extra.get("model"))
-        self._builder = ReplyBuilder()
+        self._limits = Limits.from_value(limits)
+        self._silence = silence
+        self._silent_at = math.inf
+        self._size = 0
+        self._builder = ReplyBuilder(self._limits.text)
         self._iterator: Iterator[str] | None = None
         self._state: State = "interrupted"
         self._foreign: object = None
@@ -371,17 +384,55 @@ class ReplyStream(Asking):
             raise error.alone()  # noqa: B904 - it is that very error
         self._state, self._over_at = "complete", monotonic()
 
+    def _read(self, *, is_idle: bool = False) -> bytes:
+        """Return the next piece of the body; empty at its end.
+
+        Args:
+            is_idle: whether the piece before was no part of a reply, as a comment or a blank: it
+                ends no silence.
+
+        Raises:
+            CutOffError: the body is larger than the limit.
+            RequestTimeoutError: nothing of the reply came for too long.
+        """
+        if self._size > self._limits.body:
+            raise self._too_large("body")
+        if not is_idle:
+            self._silent_at = math.inf
+        elif self._silence is not None:
+            self._silent_at = min(self._silent_at, monotonic() + self._silence)
+            if monotonic() >= self._silent_at:
+                raise network_errors.timed_out("silence", self._silence)
+        self._halt.until = self._silent_at
+        piece = self.exchange.read()
+        self._size += len(piece)
+        return piece
+
+    def _too_large(self, which: Literal["text", "body"]) -> CutOffError:
+        """Return the error for a reply that is larger than a limit."""
+        size: int = getattr(self._limits, which)
+        shown = f"{size / MIB:,.3g} MiB" if size >= MIB else f"{size:,} bytes"
+        kept = _KEPT_HERE if self._builder.text else COST_UNKNOWN
+        what = "text" if which == "text" else "body of an answer"
+        return CutOffError(
+            f"The reply was cut off at {shown}, the largest {what} that is read.",
+            hint=sentences(kept, advice.larger_limit(which, 2 * size)),
+        )
+
     def _fragments(self) -> Iterator[str]:
         """Return the fragments of the reply as they arrive; the body's start shows its kind."""
         content_type = header(self.exchange.headers, "content-type")
         head = b""
         kind = None
+        is_idle = False
         while kind is None:
-            piece = self.exchange.read()
+            piece = self._read(is_idle=is_idle)
             head += piece
             kind = sse.body_kind(content_type, head, ended=not piece)
-            if kind is None and head.isspace():
-                head = b""  # white space that keeps a connection alive; there may be any amount
+            # White space may keep a connection alive; there may be any amount.
+            is_idle = kind is None and not head.removeprefix(codecs.BOM_UTF8).strip()
+            if is_idle and len(head) > len(codecs.BOM_UTF8):
+                head = b""
         if kind == "sse":
             yield from self._events(head)
         elif kind == "json":
@@ -396,7 +447,6 @@ class ReplyStream(Asking):
     def _events(self, head: bytes) -> Iterator[str]:
         """Read a stream (facts 6, 7), and the variants of other servers."""
         decoder = sse.Decoder()
-        read = self.exchange.read
         piece, until, has_events = head, 0.0, False
         while piece:
             events = decoder.feed(piece)
@@ -407,8 +457,12 @@ class ReplyStream(Asking):
                     yield fragment
             if decoder.done:
                 break
+            if decoder.waiting > self._limits.event:
+                yield from self._cut(decoder.beginning())
+            is_idle = decoder.is_idle and not events
             # After a finish reason the wait is short, and comments do not prolong it.
-            piece = read() if self._builder.finish_reason is None else self._read_until(until)
+            ends = self._builder.finish_reason is not None
+            piece = self._read_until(until) if ends else self._read(is_idle=is_idle)
         else:
             for event in decoder.end():
                 if fragment := self._event(event):
@@ -421,6 +475,8 @@ class ReplyStream(Asking):
 
     def _event(self, event: sse.Event) -> str:
         """Add an event to the reply; return the fragment that it adds."""
+        if self._builder.is_full:
+            raise self._too_large("text")
         if isinstance(event, str):
             return self._builder.append(event)
         if isinstance(event, sse.Malformed):
@@ -444,6 +500,8 @@ class ReplyStream(Asking):
 
     def _check_end(self, *, done: bool) -> None:
         """Raise an error if the stream did not end as a whole reply does."""
+        if self._builder.is_full:
+            raise self._too_large("text")
         finish_reason, begun = self._builder.finish_reason, self._builder.begun
         # An event without choices may be an error if no text came after it.
         complaint = ErrorBody.from_json(self._foreign)
@@ -476,16 +534,39 @@ class ReplyStream(Asking):
             )
         return NotUnderstoodError(f'The answer could not be read: "{words}".', hint=advice.ADDRESS)
 
-    def _document(self, head: bytes) -> Iterator[str]:
-        """Read a reply in one piece (fact 4)."""
-        pieces, broken, status = [head], None, self.exchange.status
+    def _cut(self, text: str) -> Iterator[str]:
+        """Return the content at the beginning of JSON that is too large; then fail."""
+        yield self._builder.append(content_begun(text))
+        raise self._too_large("text")
+
+    def _whole(self, head: bytes) -> tuple[bytes, ChatError | None]:
+        """Return the body that begins with ``head``, and the error that ended it early.
+
+        A body that is too large is returned as far as it was read.
+        """
+        body = bytearray(head)
+        broken: ChatError | None = None
+        is_idle = False
         try:
-            while piece := self.exchange.read():
-                pieces.append(piece)
+            while len(body) <= self._limits.json and (piece := self._read(is_idle=is_idle)):
+                is_idle = piece.isspace()
+                body += piece
         except (CutOffError, RequestTimeoutError) as error:
             broken = error
-        text = body_text(b"".join(pieces), self.exchange.headers)
+        return bytes(body), broken
+
+    def _document(self, head: bytes) -> Iterator[str]:
+        """Read a reply in one piece (fact 4)."""
+        body, broken = self._whole(head)
+        text = body_text(body, self.exchange.headers)
+        is_too_large = len(body) > self._limits.json
+        del body
+        if is_too_large:
+            yield from self._cut(text)
+        status = self.exchange.status
         try:
+            if has_many_values(text):
+                raise RecursionError  # noqa: TRY301 - it is as unreadable
             value = JSON_DECODER.decode(text)
         except (ValueError, RecursionError) as error:
             if broken is not None:
@@ -506,6 +587,7 @@ class ReplyStream(Asking):
             raise ServiceError(
                 f"The answer holds no choice, so no reply (HTTP {status}).", hint=COST_UNKNOWN
             )
+        del text
         if fragment := self._builder.add(Chunk.from_json(value)) + self._builder.rest():
             yield fragment
         self._check_end(done="delta" not in choice)

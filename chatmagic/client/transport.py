@@ -15,7 +15,8 @@ Nothing is ever sent twice: no retry, no redirect.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, Final, Protocol, cast
 
@@ -37,9 +38,11 @@ from chatmagic.client.connections import (
 )
 from chatmagic.client.endpoint import ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
+from chatmagic.errors import COST_UNKNOWN, NotUnderstoodError
 from chatmagic.models import Origin
 from chatmagic.protocol.url import is_loopback, models_url, origin, request_url
 from chatmagic.protocol.wire import EMULATOR_SERVER
+from chatmagic.safe_text import one_line
 
 PIECE_BYTES: Final = 65_536
 DRAIN_BYTES = 4_096
@@ -215,10 +218,10 @@ class HttpExchange:
         self._raw = raw
         self._clock = clock
         self._halt = clock.halt
-        self._decode = "content-encoding" in raw.headers
+        self._inflater = inflater(raw.headers.get("content-encoding", ""))
         # urllib3's work for each piece costs more than reading it, so plain bodies bypass urllib3.
         # Not those of known length, whose bytes it counts.
-        is_plain = not self._decode and raw.length_remaining is None
+        is_plain = raw.length_remaining is None
         below: Response | None = getattr(raw, "_original_response", None)
         self._below = below if is_plain else None
 
@@ -230,8 +233,8 @@ class HttpExchange:
             ChatInterrupted: it was stopped by a person.
         """
         try:
-            if self._below is None or not (piece := self._below.read1(PIECE_BYTES)):
-                piece = self._raw.read1(PIECE_BYTES, decode_content=self._decode)
+            self._clock.renew()
+            piece = self._read() if self._inflater is None else self._inflater.read(self._read)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             self.close(ended=False)
             log_swallowed(error)
@@ -248,6 +251,12 @@ class HttpExchange:
             self.close(ended=False)
             problem = network_errors.halted(self._clock, self._halt.reason)
         raise problem
+
+    def _read(self) -> bytes:
+        """Return the next piece of the body as it was sent."""
+        if self._below is None or not (piece := self._below.read1(PIECE_BYTES)):
+            return self._raw.read1(PIECE_BYTES, decode_content=False)
+        return piece
 
     def close(self, *, ended: bool) -> None:
         """Close the connection; see :class:`Exchange`.
@@ -274,7 +283,106 @@ class HttpExchange:
         self._halt.settimeout(DRAIN_SECONDS)
         with swallowed(urllib3.exceptions.HTTPError, OSError):
             while self._raw.connection is not None and left > 0 and monotonic() < until:
-                left -= len(self._raw.read1(left, decode_content=self._decode))
+                left -= len(self._raw.read1(left, decode_content=False))
+
+
+_GZIP_OR_ZLIB: Final = zlib.MAX_WBITS | 32
+
+
+class Inflater:
+    """Incremental decoder of one layer of gzip or deflate, in pieces of bounded size.
+
+    A few bytes may stand for thousands of times as many, so no piece is decoded as a whole.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first piece; its first bytes tell gzip from zlib."""
+        self._stream = zlib.decompressobj(_GZIP_OR_ZLIB)
+        self._is_new = True
+        self._is_full = False
+        self._left = b""
+
+    def read(self, more: Callable[[], bytes]) -> bytes:
+        """Return the next decoded bytes, at most :data:`PIECE_BYTES`; empty at the end.
+
+        Args:
+            more: returns the next bytes to decode; empty at the end.
+
+        Raises:
+            urllib3.exceptions.DecodeError: they are damaged.
+        """
+        while True:
+            if not self._left and not self._is_full:
+                self._left = more()
+                if not self._left:
+                    return b""
+            if piece := self._decode():
+                return piece
+
+    def _decode(self) -> bytes:
+        """Return the next bytes that the present ones stand for; empty if more are needed."""
+        # A gzip file may have several members.
+        goes_on = not self._stream.eof
+        stream = self._stream if goes_on else zlib.decompressobj(_GZIP_OR_ZLIB)
+        try:
+            piece = stream.decompress(self._left, PIECE_BYTES)
+        except zlib.error as error:
+            if not goes_on:  # no member, but bytes that mean nothing
+                self._left = b""
+                return b""
+            if not self._is_new:
+                raise urllib3.exceptions.DecodeError(str(error)) from None
+            # Some servers send deflate without the frame that the standard wants.
+            self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
+            self._is_new = False
+            return self._decode()
+        self._stream = stream
+        self._is_new = False
+        self._is_full = len(piece) == PIECE_BYTES
+        self._left = stream.unconsumed_tail or stream.unused_data
+        return piece
+
+
+class Unreadable(Inflater):
+    """Decoder of an encoding that was not asked for: it refuses to read."""
+
+    def __init__(self, encodings: str) -> None:
+        """Keep the words of the answer."""
+        super().__init__()
+        self._encodings = encodings
+
+    def read(self, more: Callable[[], bytes]) -> bytes:
+        """Read nothing.
+
+        Args:
+            more: not called.
+
+        Raises:
+            NotUnderstoodError: always.
+        """
+        del more
+        raise NotUnderstoodError(
+            f'The answer is encoded as "{one_line(self._encodings)}", and one layer of gzip or '
+            "deflate is read at most.",
+            hint=COST_UNKNOWN,
+        )
+
+
+def inflater(encodings: str) -> Inflater | None:
+    """Return the decoder of a body; ``None`` for a plain one.
+
+    Only gzip is asked for, and for streams nothing. A proxy may compress all the same, so one layer
+    is read wherever it comes from. No honest answer has two.
+
+    Args:
+        encodings: the header ``Content-Encoding``; empty without one.
+    """
+    layers = [word.strip().lower() for word in encodings.split(",")]
+    layers = [layer for layer in layers if layer not in ("", "identity")]
+    if not layers:
+        return None
+    is_known = len(layers) == 1 and layers[0] in ("gzip", "x-gzip", "deflate")
+    return Inflater() if is_known else Unreadable(encodings)
 
 
 def _headers(*, stream: bool) -> dict[str, str]:

@@ -30,7 +30,7 @@ from traitlets.config import Application, Config, Configurable
 from chatmagic._log import log_swallowed
 from chatmagic.cassette.cassette import MODES, CassetteOptions
 from chatmagic.client import config
-from chatmagic.client.endpoint import Timeout, request_fields, request_headers
+from chatmagic.client.endpoint import Limits, Timeout, request_fields, request_headers
 from chatmagic.errors import InputError
 from chatmagic.jupyter.cells.executed_cells import CellNotes
 from chatmagic.models import Message
@@ -62,6 +62,7 @@ _CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
     "base_url": _base_url,
     "auth": _one_of(AUTH_WAYS),
     "timeout": Timeout.from_value,
+    "limits": Limits.from_value,
     "model": lambda value: request_fields(None, value),
     "extra_body": lambda value: Request(_ANY, extra=request_fields(value)).encode(),
     "extra_headers": request_headers,
@@ -90,6 +91,7 @@ class KernelSettings(Configurable):
     base_url = Unicode(None, allow_none=True, help="Address of the service.")
     auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….")
     timeout = AnyTrait(None, help="Seconds to wait, or a dict of seconds by name.")
+    limits = AnyTrait(None, help="Largest reply: a dict of bytes by name.")
     model = Unicode(None, allow_none=True, help="Model to ask for, at the address it was set for.")
     extra_body = Dict(help="Fields that a compatible server requires.")
     stream_usage = Bool(False, help="Ask for token counts with each stream.")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from chatmagic._json import has_many_values
 from chatmagic.protocol import wire
 from chatmagic.protocol.chunk_fast_path import Alike, alike
 
@@ -62,6 +63,9 @@ The names of the two events may differ, as the name of a chunk's event has no ef
 MOST_UNUSED: Final = 8
 """Number of lines after which similar lines are no longer expected."""
 
+_LINE_BYTES: Final = 64
+"""Memory of a short text beside its characters."""
+
 _NOT_JSON: Final = object()
 """Value for a text that does not parse, because ``None`` is JSON, too."""
 
@@ -87,9 +91,24 @@ class Decoder:
         # Data lines that are no JSON by themselves, and the event name before them.
         self._pending: list[str] = []
         self._pending_event: str | None = None
+        self._pending_size = 0
         # Matcher for lines like the latest event. While there is one, no data line waits.
         self._alike: Alike | None = None
         self._unused = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no line but a comment has begun."""
+        return not self._unfinished or self._unfinished.startswith(b":")
+
+    @property
+    def waiting(self) -> int:
+        """Size, about, of what waits for the end of its event."""
+        return len(self._unfinished) + self._pending_size
+
+    def beginning(self) -> str:
+        """Return the line that has not ended, as far as it came."""
+        return self._unfinished.decode("utf-8", "replace")
 
     def feed(self, piece: bytes) -> list[Event]:
         """Decode the next bytes of the body.
@@ -182,6 +201,7 @@ class Decoder:
                 if self._pending or text.strip():
                     self._pending_event = self._pending_event if self._pending else self._event
                     self._pending.append(text.removeprefix(" "))
+                    self._pending_size += len(text) + _LINE_BYTES
                 self._event = None
                 return
             # The stream has no blank lines: the waiting text was an event of its own.
@@ -199,6 +219,7 @@ class Decoder:
             return
         text = "\n".join(self._pending)
         self._pending.clear()
+        self._pending_size = 0
         value = _parse(text)
         if value is not _NOT_JSON:
             events.append(Payload(value, self._pending_event))
@@ -263,6 +284,8 @@ def _claimed(content_type: str | None) -> Kind:
 def _parse(text: str) -> Any:
     """Return the JSON value that the whole text is, or ``_NOT_JSON``."""
     text = text.strip(" \t\n")
+    if has_many_values(text):
+        return _NOT_JSON
     try:
         value, end = wire.JSON_DECODER.raw_decode(text)
     except (ValueError, RecursionError):

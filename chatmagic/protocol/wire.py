@@ -8,7 +8,10 @@ ignored, and a missing field is the same as a null one.
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Self
 
@@ -29,6 +32,8 @@ NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
 DONE: Final = "[DONE]"
 MOST_PIECES: Final = 64
 """Number of fragments of a text that are kept one by one, until they are joined."""
+LONGEST_MODEL: Final = 1_000
+"""The most characters of a model's name that are kept."""
 LONGEST_REASON: Final = 100
 """The most characters of a finish reason that are kept."""
 
@@ -174,7 +179,7 @@ class Chunk(BodyFacts):
             finish_reason=(
                 None if finish_reason in (None, "null") else finish_reason[:LONGEST_REASON]
             ),
-            model=_json.whole_text(value.get("model")),
+            model=(_json.whole_text(value.get("model")) or "")[:LONGEST_MODEL] or None,
             usage=usage,
             refusal=_json.text_or_none(part.get("refusal")),
             reasoning=next(filter(None, map(_json.text_or_none, map(part.get, _REASONING))), None),
@@ -410,6 +415,26 @@ def json_is_cut(error: Exception) -> bool:
     return is_end or error.msg.startswith("Unterminated")
 
 
+_CONTENT: Final = re.compile(r'"content"\s*:\s*"')
+_LONGEST_ESCAPE: Final = len(r"\u0000")
+
+
+def content_begun(text: str) -> str:
+    """Return the beginning of the first content in JSON that is cut; empty without one.
+
+    Args:
+        text: the JSON, cut anywhere.
+    """
+    if (match := _CONTENT.search(text)) is None:
+        return ""
+    # The cut may be within an escape.
+    for end in (len(text), text.rfind("\\", len(text) - _LONGEST_ESCAPE)):
+        with suppress(ValueError):
+            content: str = JSON_DECODER.raw_decode(f'{text[:end]}"', match.end() - 1)[0]
+            return content
+    return ""
+
+
 _FACTS: Final = tuple(item.name for item in fields(BodyFacts))
 
 
@@ -418,16 +443,22 @@ class ReplyBuilder:
 
     Attributes:
         on_thoughts: called with each fragment of the reasoning.
+
+    Args:
+        most: largest number of bytes of its texts in UTF-8, thoughts included; ``None`` is
+            unlimited. What exceeds it is left out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
         """Start with nothing."""
         self.on_thoughts: Callable[[str], object] | None = None
+        self._left: float = math.inf if most is None else most
         self._facts: dict[str, Any] = {}
         self._refusal: list[str] = []
         self._thoughts: list[str] = []
         self._splitter = ThoughtSplitter()
         self._text = ""
+        self._length = 0
         self._pieces: list[str] = []
         self._held = ""
         self._in_deltas = False
@@ -450,6 +481,21 @@ class ReplyBuilder:
     def model(self) -> str | None:
         """The model's name so far."""
         return self._facts.get("model")
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a text was cut, as it exceeds the limit."""
+        return self._left < 0
+
+    def _within(self, text: str) -> str:
+        """Return a text, cut at the limit."""
+        before = self._left
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        self._left -= size
+        if self._left >= 0:
+            return text
+        kept = text.encode("utf-8", "surrogatepass")[: max(int(before), 0)]
+        return kept.decode("utf-8", "ignore")
 
     @property
     def begun(self) -> bool:
@@ -478,12 +524,15 @@ class ReplyBuilder:
             if fact := getattr(chunk, name):
                 self._facts[name] = fact
         if chunk.refusal:
-            self._refusal.append(chunk.refusal)
+            self._refusal.append(self._within(chunk.refusal))
         if chunk.reasoning and not (chunk.whole and self._thoughts):
-            self._think(chunk.reasoning)
+            self._think(self._within(chunk.reasoning))
         if chunk.whole and self._in_deltas:
             self._held = ""
-            return self._keep(without_lone_surrogates(chunk.content).removeprefix(self.text))
+            content = without_lone_surrogates(chunk.content)
+            # A shorter one cannot repeat the text, which is not joined for it.
+            before = self.text if len(content) >= self._length else ""
+            return self._keep(self._within(content.removeprefix(before)))
         if chunk.content:
             self._in_deltas = not chunk.whole
         return self._put_together(chunk.content)
@@ -502,6 +551,7 @@ class ReplyBuilder:
 
     def _put_together(self, content: str) -> str:
         """Add the text, without half of a surrogate pair at its end."""
+        content = self._within(content)
         if content.isascii() and not self._held:
             return self._keep(content)
         text = self._held + content
@@ -530,6 +580,7 @@ class ReplyBuilder:
             thoughts, text = self._splitter.feed(text)
             self._think(thoughts)
         self._pieces.append(text)
+        self._length += len(text)
         if len(self._pieces) == MOST_PIECES:
             self._join()
         return text

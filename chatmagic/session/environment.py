@@ -208,6 +208,7 @@ class ConfiguredEnvironment(Environment):
         """Return the settings that all requests have, whatever their address."""
         return {
             "timeout": self.settings.timeout,
+            "limits": self.settings.limits,
             "extra_body": self.extra_body(),
             "system_role": bool(self.of_this_address("system_role")),
         }
@@ -395,7 +396,7 @@ def setup_for(
     if source == "emulator":
         practice = config.first_address([(url.EMULATOR, "--else emulator")])
         endpoint = config.with_local_emulator(practice)
-    return ServiceSetup(endpoint, cassette.timeout, cassette.extra_body)
+    return ServiceSetup(endpoint, cassette.timeout, cassette.extra_body, limits=cassette.limits)
 
 
 class ClientPool:

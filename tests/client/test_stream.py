@@ -479,3 +479,111 @@ def test_requests_left_come_with_every_answer_and_are_no_credits() -> None:
             seen.append(told and (told.limit, told.remaining))
         assert client.credits is None
     assert seen == [None, (100, 93), (100, 93), (None, 0)]
+
+
+# --- The largest reply --------------------------------------------------------------------
+
+
+def pouring(raw: bytes) -> Callable[[Peer], None]:
+    """Make the script that answers as far as the client reads."""
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        with contextlib.suppress(OSError):
+            peer.send(raw)
+
+    return script
+
+
+ENDLESS = json.dumps({"choices": [{"message": {"content": "x" * 200_000}}]}).encode()[:-40]
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        (event("x" * 700) * 2 + DONE, EVENTS),
+        (event("x" * 700, finish_reason="stop") * 2, EVENTS),
+        (b'data: {"choices":[{"delta":{"content":"' + b"x" * 200_000, EVENTS),
+        (b"data: " + ENDLESS + b"\n", EVENTS),
+        (ENDLESS, {"Content-Type": "application/json"}),
+        (ENDLESS + b'"}}]}', {"Content-Type": "application/json"}),
+        (b'{"choices": [{"message": {"content": "' + b"x" * 1_025 + b'"}}]}', {}),
+    ],
+    ids=["events", "after its end", "a line", "whole", "cut JSON", "large JSON", "JSON"],
+)
+def test_a_reply_ends_at_the_largest_text(body: bytes, fields: dict[str, str]) -> None:
+    """Its text up to there is kept, marked as cut off, and one line says how to read more."""
+    fields = {**fields, "Connection": "close"}
+    with (
+        Server(pouring(head(headers=fields) + body)) as server,
+        Client(server.url, KEY, limits={"text": 1_000}) as client,
+        pytest.raises(CutOffError, match="1,000 bytes, the largest text") as caught,
+        client.stream(ASK) as fragments,
+    ):
+        for _ in fragments:
+            pass
+    assert caught.value.reply is not None
+    assert caught.value.reply.state == "cut off"
+    assert caught.value.reply.text == "x" * 1_000
+    assert caught.value.hint is not None
+    assert "kept" in caught.value.hint
+    assert 'Client(limits={"text": 2000})' in caught.value.hint
+
+
+@pytest.mark.parametrize("field", ["reasoning", "refusal", "content"])
+def test_each_text_of_a_reply_counts(field: str) -> None:
+    """In bytes of UTF-8."""
+    one = f'data: {{"choices": [{{"delta": {{"{field}": "éé"}}}}]}}\n'.encode()
+    with (
+        Server(playing(stream(one * 9))) as server,
+        Client(server.url, KEY, limits={"text": 10}) as client,
+        client.stream(ASK) as fragments,
+    ):
+        with pytest.raises(CutOffError, match="10 bytes"):
+            list(fragments)
+        reply = fragments.reply
+    assert reply.text + (reply.reasoning or "") + (reply.refusal or "") == "é" * 5
+
+
+@pytest.mark.parametrize("body", [b": c\n" * 3_000, b"data: {}\n" * 3_000, b"data:ab\n" * 3_000])
+def test_a_body_ends_at_the_largest_size(body: bytes) -> None:
+    """Whatever it holds: comments, events that say nothing, or lines of no event."""
+    with (
+        Server(pouring(stream(b"event: a\n", body, body))) as server,
+        Client(server.url, KEY, limits={"text": 10**6, "body": 20_000}) as client,
+        pytest.raises(CutOffError, match="20,000 bytes, the largest body"),
+        client.stream(ASK) as fragments,
+    ):
+        for _ in fragments:
+            pass
+
+
+@pytest.mark.parametrize("blank", [b": c\n", b"\n", b"event: ping\n"])
+def test_comments_do_not_end_a_silence(blank: bytes) -> None:
+    """Nor do blank lines, or names of events that do not come."""
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head(headers={**EVENTS, "Connection": "close"}), event("Hel"))
+        peer.repeat(blank, every=0.01)
+
+    waits = Timeout(PATIENCE, PATIENCE, 0.15)
+    with (
+        Server(script) as server,
+        Client(server.url, KEY, timeout=waits) as client,
+        pytest.raises(RequestTimeoutError, match="fell silent") as caught,
+        client.stream(ASK) as fragments,
+    ):
+        for _ in fragments:
+            pass
+    assert caught.value.which == "silence"
+    assert caught.value.reply is not None
+    assert caught.value.reply.text == "Hel"
+
+
+@pytest.mark.parametrize("kind", ["json", "sse"])
+def test_json_of_very_many_values_is_not_parsed(kind: str) -> None:
+    """A few bytes each would take a hundred each."""
+    value = b'{"choices": [' + b"{}," * 600_000 + b"{}]}"
+    raw = stream(b"data: ", value, b"\n\n") if kind == "sse" else answer(value)
+    assert "could not be read" in str(failure(raw))

@@ -35,7 +35,7 @@ from loopback import (
 
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
-from chatmagic.client.transport import HttpTransport
+from chatmagic.client.transport import PIECE_BYTES, HttpTransport
 from chatmagic.errors import ChatInterrupted, ConnectError, NotUnderstoodError
 from chatmagic.protocol.api_key import Secret
 
@@ -104,14 +104,46 @@ def test_gzip_in_one_piece_is_read_whole(connect: Callable[..., HttpTransport]) 
         assert server.accepted == 1
 
 
+@pytest.mark.parametrize("pressed", ["zlib", "raw", "two members", "rubbish behind"])
+def test_each_kind_of_compression_is_read(
+    connect: Callable[..., HttpTransport], pressed: str
+) -> None:
+    """Also as some servers write them, and in pieces of bounded size."""
+    text = b"chat " * 100_000
+    raw = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    body, name = {
+        "zlib": (zlib.compress(text), "deflate"),
+        "raw": (raw.compress(text) + raw.flush(), "deflate"),
+        "two members": (gzip.compress(text[:9]) + gzip.compress(text[9:]), "x-gzip"),
+        "rubbish behind": (gzip.compress(text) + b"rubbish", "identity, GZIP"),
+    }[pressed]
+    with Server(playing(answer(body, headers={"Content-Encoding": name}))) as server:
+        exchange = send(connect(server))
+        pieces = list(iter(exchange.read, b""))
+        assert b"".join(pieces) == text
+        assert max(map(len, pieces)) <= PIECE_BYTES
+
+
+@pytest.mark.parametrize("encodings", ["gzip, gzip", "br", "zstd", "gzip,deflate,gzip"])
+def test_no_other_encoding_is_read(connect: Callable[..., HttpTransport], encodings: str) -> None:
+    """Nobody asked for it, and 500 bytes in five layers of gzip stand for 600 MB."""
+    raw = answer(gzip.compress(gzip.compress(b"x")), headers={"Content-Encoding": encodings})
+    with (
+        Server(playing(raw)) as server,
+        pytest.raises(NotUnderstoodError, match=f'encoded as "{encodings}", and one layer'),
+    ):
+        rest(send(connect(server)))
+
+
 @pytest.mark.parametrize(
     "raw",
     [
         b"\x15" * 70_000,
         head(headers={"X-A": "a" * 70_000}),
         head(headers={f"X-{n}": "a" for n in range(101)}),
+        head("100 Continue") * 60_000,
     ],
-    ids=["a long line", "a long header", "many headers"],
+    ids=["a long line", "a long header", "many headers", "many interim answers"],
 )
 def test_an_answer_beyond_bounds_is_told(connect: Callable[..., HttpTransport], raw: bytes) -> None:
     """It is an error in plain words."""
