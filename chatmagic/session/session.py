@@ -16,8 +16,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar, cast
 
-from chatmagic import _json
-from chatmagic._json import digest, shared_fields
+from chatmagic._json import digest
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.advice import GOES_ON, LESS, TOOK_SCHEMA, Place, note_at, sentences
 from chatmagic.archive import table
@@ -26,45 +25,37 @@ from chatmagic.cassette.cassette import (
     ActiveCassette,
     AnswerSource,
     CassetteConfig,
-    Lookup,
 )
-from chatmagic.cassette.file import Interaction
-from chatmagic.cassette.match import Query
 from chatmagic.client import config
 from chatmagic.client.client import Client, ModelList
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.stream import CreditTracker
-from chatmagic.conversation import continuation, magic_line, template
+from chatmagic.conversation import continuation
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.question import Format, Part, RequestFacts, parts_of
-from chatmagic.conversation.record import Record
+from chatmagic.conversation.question import Format, Part
 from chatmagic.conversation.state import Change
 from chatmagic.conversation.steering import (
     Steering,
     ThreadStart,
     instructed,
-    instructions_note,
     refuse_fork,
 )
-from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.errors import (
     SHORTER_HINT,
     ChatError,
     ChatInterrupted,
-    InputError,
     NotRecordedError,
     ReplyFormatError,
     TooLongError,
     shown_at,
 )
-from chatmagic.models import Credits, Message, Reply
+from chatmagic.models import Credits, Reply
 from chatmagic.protocol.api_key import refuse_keys
 from chatmagic.protocol.wire import Request
-from chatmagic.render import reply_forms
-from chatmagic.safe_text import counted, one_line
+from chatmagic.safe_text import counted
 from chatmagic.session import forms
 from chatmagic.session import map as many
 from chatmagic.session.environment import ClientPool, Environment, setup_for
@@ -83,6 +74,7 @@ from chatmagic.session.events import (
 from chatmagic.session.exchange import Answer, Link, Receiver, Sending, exchange
 from chatmagic.session.habits import Habits
 from chatmagic.session.ledger import Ledger, Reservation
+from chatmagic.session.prepare import Prepared, QuestionPlace, Setup, keep, prepare
 from chatmagic.session.recorder import Recorder
 from chatmagic.session.secret_check import SecretCheck
 from chatmagic.session.worker import NAP, AskLock, Worker, whole
@@ -178,7 +170,7 @@ class Session:
         """
         return self.environment.place if self.clients.given is None else "python"
 
-    def threads_of(self, ask: Ask) -> list[str]:
+    def threads_of(self, ask: Ask) -> tuple[str, ...]:
         """Return the name of a question's thread, then the names of threads that share its turns.
 
         In these threads only one question is asked at a time.
@@ -189,16 +181,32 @@ class Session:
         Raises:
             InputError: the turn to ask again is no longer in the conversation.
         """
-        conversation, layout = self.conversation, self.layout_of(ask)
+        return self.place_of(ask).threads
+
+    def place_of(self, ask: Ask, conversation: Conversation | None = None) -> QuestionPlace:
+        """Return the place of a question in the conversation as it is now.
+
+        Args:
+            ask: the question.
+            conversation: another conversation; ``None`` for the session's.
+
+        Raises:
+            InputError: the turn to ask again is gone, or ``last`` is no number of turns.
+        """
+        conversation = self.conversation if conversation is None else conversation
+        layout = self.layout_of(ask)
         order = ask.order if layout is None else layout.order
-        name, threads = ask.window_in(conversation, order).thread, conversation.threads
+        last = ask.last if ask.history else None
+        window = ask.window_in(conversation, order, last=last)
+        threads = conversation.threads
+        name = window.thread
         own = {turn.number for turn in threads.get(name, ())}
         others = (
             other
             for other, turns in threads.items()
             if other != name and any(turn.number in own for turn in turns)
         )
-        return [name, *others]
+        return QuestionPlace(window, (name, *others), order)
 
     def layout_of(self, ask: Ask) -> Layout | None:
         """Return the order of the cells for an ask; ``None`` if the ask has its own, or needs none.
@@ -419,7 +427,205 @@ class Session:
             ChatError: see :meth:`ask`.
             ChatInterrupted: see :meth:`ask`.
         """
-        return AskRun(self, ask, halt or Halt()).run(view)
+        stop = halt or Halt()
+        worker: Worker[_Ending] = Worker(partial(self._work, ask, view, stop), stop.stop)
+        try:
+            with shown_at(self.place):
+                raised = worker.wait()
+                outcome = self._end(ask, view, worker.finished or _Ending(), raised)
+        except BaseException as error:
+            kept = worker.finished
+            self.tell(Ended(ask, None if kept is None else kept.outcome, error))
+            raise
+        self.tell(Ended(ask, outcome, None))
+        return outcome
+
+    def _end(self, ask: Ask, view: View, ending: _Ending, raised: BaseException | None) -> Outcome:
+        """Show the end of an ask; return its outcome, or raise the error that ended it early.
+
+        Args:
+            ask: the question.
+            view: the view that shows the ask.
+            ending: the end of its work.
+            raised: the error that interrupted the wait for the worker.
+        """
+        self.ledger.tell()
+        try:
+            if raised is None:
+                ending = ending.parsed(ask)
+            ending.show(view)
+        except KeyboardInterrupt as error:
+            raised = error
+            # The interrupt came while the last state was drawn. The turn is kept, so draw it again.
+            ending.show(view)
+        problem = ending.problem
+        if isinstance(raised, KeyboardInterrupt):
+            if not isinstance(problem, ChatInterrupted):
+                problem = interrupted(None if ending.outcome is None else ending.outcome.kept)
+        elif raised is not None:
+            problem = raised
+        prepared = ending.prepared
+        if isinstance(problem, TooLongError) and prepared and not prepared.window.turns:
+            other = (SHORTER_HINT if part == LESS else part for part in problem.advice)
+            problem.advice = sentences(*other)
+        if problem is not None:
+            raise problem from None
+        return cast("Outcome", ending.outcome)
+
+    def _work(self, ask: Ask, view: View, halt: Halt, worker: Worker[_Ending]) -> _Ending:
+        """Do a whole ask, in a worker, while its thread of the conversation has no other ask."""
+        try:
+            ask.refuse_empty()
+            with self.lock.held(
+                ask.asker,
+                worker.caller,
+                halt,
+                waiting=lambda holder: worker.tell(partial(view.waiting, holder)),
+                place=partial(self.place_of, ask),
+            ) as place:
+                with self.state_lock:
+                    asking = self._admitted(ask, cast("QuestionPlace", place))
+                worker.tell_first(partial(view.began, asking.notes))
+                turns = self.conversation.turns
+                thread = asking.prepared.window.thread
+                self.tell(Began(ask, asking.notes, turns, halt, thread))
+                return self._asked(asking, halt, _Audience(ask, self, view, worker))
+        except ChatInterrupted:
+            return _Ending(problem=interrupted(None))
+        except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
+            return _Ending(problem=error)
+
+    def _admitted(self, ask: Ask, place: QuestionPlace) -> _Asking:
+        """Prepare a question, and find the source of its answer."""
+        cassette = self.environment.cassette()
+        self.cassette.insert(cassette)
+        given = None if self.clients.given is None else self.clients.given.setup
+        service = given
+        if cassette is None and given is None:
+            service = self.environment.service()
+        aside: Change | None = None
+        if (layout := self.layout_of(ask)) is not None:
+            before = self.conversation.slots
+            aside = self.conversation.follow(layout)
+            if self.conversation.slots != before:
+                place = self.place_of(ask)
+        window = place.window if ask.history else NOTHING
+        setup = given or cassette or service
+        prepared = prepare(ask, window, self.environment.named, setup)
+        asking = self._looked_up(_Asking(ask, prepared, (), place.order, setup, service, cassette))
+        news = [note_at(note, self.place) for note in (*self.cassette.news(), *self.ledger.news())]
+        lookup = asking.prepared.lookup
+        found = () if lookup is None else lookup.notes
+        notes = (*set_aside_note(aside), *news, *found, *prepared.notes)
+        return replace(asking, notes=notes)
+
+    def _looked_up(self, asking: _Asking) -> _Asking:
+        """Return a question with the source of its answer, if it may be sent there."""
+        prepared, service = asking.prepared, asking.service
+        cassette = self.cassette.current
+        source: AnswerSource = "service"
+        if cassette is not None:
+
+            def is_emulator() -> bool:
+                nonlocal service
+                service = service or self.environment.service()
+                return service.endpoint.is_emulator
+
+            lookup = cassette.look_up(prepared.query, is_emulator)
+            prepared = replace(prepared, lookup=lookup)
+            source = lookup.source
+        if source == "service":
+            service = service or self.environment.service()
+            self.secret_check.refuse(
+                prepared.ask, prepared.window, prepared.request, service.endpoint, is_sent=True
+            )
+        return replace(asking, prepared=prepared, service=service)
+
+    def _exchanged(self, asking: _Asking, halt: Halt, receiver: Receiver) -> Answer:
+        """Return the answer to a question; a cassette may give it."""
+        if halt.reason is not None:
+            raise ChatInterrupted("Interrupted before it was sent.")
+        prepared = asking.prepared
+        lookup = prepared.lookup
+        source: AnswerSource = "service" if lookup is None else lookup.source
+
+        def setup() -> ServiceSetup:
+            if source == "service" and asking.service is not None:
+                return asking.service
+            return setup_for(source, self.environment, asking.cassette)
+
+        with self.state_lock:
+            client = self.clients.client(source, setup)
+        sending = Sending(
+            client=client,
+            request=prepared.request,
+            digest=prepared.digest,
+            entry=prepared.ask.entry,
+            cell=prepared.ask.owner,
+            halt=halt,
+            receiver=receiver,
+            question=prepared.ask,
+            lookup=lookup,
+        )
+        return exchange(sending, self.links)
+
+    def _asked(self, asking: _Asking, halt: Halt, receiver: Receiver) -> _Ending:
+        """Exchange a question for its reply, whole or in part, and keep it."""
+        answer = self._exchanged(asking, halt, receiver)
+        is_too_long = isinstance(answer.problem, TooLongError) and not answer.reply.text
+        if is_too_long and asking.prepared.ask.fit and asking.prepared.window.turns:
+            asking, answer = self._asked_shorter(asking, answer, halt, receiver)
+        prepared, problem = asking.prepared, answer.problem
+        if isinstance(problem, ChatInterrupted):
+            problem = interrupted(problem.reply)
+        if problem is not None and not answer.reply.text:
+            return _Ending(prepared, answer.reply, problem=problem)
+        with self.state_lock:
+            outcome = self._kept(asking, answer, problem)
+        return _Ending(prepared, answer.reply, outcome, problem)
+
+    def _asked_shorter(
+        self, asking: _Asking, first: Answer, halt: Halt, receiver: Receiver
+    ) -> tuple[_Asking, Answer]:
+        """Return a shorter question and its answer; the first ones if that cannot be sent."""
+        window, left_out = asking.prepared.shorter()
+        try:
+            with self.state_lock:
+                prepared = prepare(
+                    asking.ask,
+                    window,
+                    self.environment.named,
+                    asking.setup,
+                    left_out=left_out,
+                )
+                shorter = self._looked_up(replace(asking, prepared=prepared))
+            second = self._exchanged(shorter, halt, receiver)
+        except ChatError as error:
+            return asking, first if first.is_sent else replace(first, problem=error)
+        if first.is_sent and isinstance(second.problem, ChatError):
+            if not second.is_sent:
+                return asking, first
+            again = f"Sent once more without the oldest {counted(left_out, 'turn')}."
+            second.problem.advice = sentences(again, second.problem.advice)
+        return shorter, second
+
+    def _kept(self, asking: _Asking, answer: Answer, problem: BaseException | None) -> Outcome:
+        """Keep a question's turn with its record, as the last step."""
+        prepared, ask = asking.prepared, asking.prepared.ask
+        reply = replace(answer.reply, took=answer.took)
+        turn, record = keep(prepared, reply, self.conversation.replies.get(ask.again or 0, ()))
+        self.took = turn.reply.took
+        self.ledger.note_tokens(prepared.request, reply)
+        if ask.allow_secrets:
+            self.secret_check.allow(reply.text)
+        kept = turn if ask.part is None else continuation.joined_turn(ask.part, turn)
+        if isinstance(problem, ChatError | ChatInterrupted):
+            problem.reply = kept.reply
+            if ask.history and reply.text and reply.state != "complete":
+                problem.advice = sentences(problem.advice, GOES_ON)
+        if ask.history:
+            self.conversation.add(kept, order=asking.order)
+        return Outcome(turn.reply, record, None if ask.part is None else kept.reply)
 
     def preview(self, ask: Ask) -> Preview:
         """Return the request of an ask; nothing is sent, kept or changed.
@@ -431,7 +637,52 @@ class Session:
             ChatError: the ask would fail before it is sent, or it holds a secret.
         """
         with shown_at(self.place):
-            return AskRun(self, ask, Halt()).preview()
+            ask.refuse_empty()
+            cassette = self.environment.cassette()
+            given = None if self.clients.given is None else self.clients.given.setup
+            service = given or self._service_for(cassette)
+            conversation = copy(self.conversation)
+            if (layout := self.layout_of(ask)) is not None:
+                conversation.follow(layout)
+            window = self.place_of(ask, conversation).window if ask.history else NOTHING
+            prepared = prepare(ask, window, self.environment.named, given or cassette or service)
+            return self._checked(prepared, service, cassette)
+
+    def _service_for(self, cassette: CassetteConfig | None) -> ServiceSetup | None:
+        """Return the service of a preview; ``None`` in a replay without one."""
+        try:
+            return self.environment.service()
+        except ChatError as error:
+            if cassette is None or cassette.mode != "replay":
+                raise
+            log_swallowed(error)
+            return None
+
+    def _checked(
+        self, prepared: Prepared, service: ServiceSetup | None, cassette: CassetteConfig | None
+    ) -> Preview:
+        """Return the preview of a prepared question, if it could be sent."""
+        ask, request = prepared.ask, prepared.request
+        endpoint = None if service is None else service.endpoint
+        self.secret_check.refuse(ask, prepared.window, request, endpoint or CASSETTE, is_sent=False)
+        # An answer from a cassette needs no budget and no key, and may be there for this request.
+        if endpoint is not None and (cassette is None or cassette.mode == "refresh"):
+            self.ledger.needed(Reservation(endpoint, ask.entry, ask.owner, prepared.digest))
+            endpoint.refuse_no_key()
+        request = self.habits.as_sent(request, ask, service)
+        texts = [request.encode().decode(), *(message.content for message in request.messages)]
+        refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
+        is_given = self.clients.given is not None
+        headers = None if is_given or service is None else service.extra_headers
+        return Preview(
+            request=request,
+            parts=prepared.parts,
+            endpoint=endpoint,
+            cassette=cassette,
+            extra_headers=tuple(headers or ()),
+            rate=self.ledger.token_rate,
+            notes=prepared.notes,
+        )
 
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function with each event of this session from now on.
@@ -601,7 +852,7 @@ class _Audience(Receiver):
     ask: Ask
     session: Session
     view: View
-    worker: Worker[None]
+    worker: Worker[_Ending]
 
     def sent(self) -> None:
         """Tell the view that the request goes to the network now."""
@@ -629,432 +880,79 @@ NOTHING: Final = Window()
 """The window of an ask without history."""
 
 
-class AskRun:
-    """One ask under way: each step sets the fields that later steps need.
-
-    The steps run in a worker (:mod:`chatmagic.session.worker`), which no interrupt reaches. The
-    calling thread waits, and calls the view and at the end the user's schema.
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Question that is about to be sent.
 
     Args:
-        session: its session.
-        ask: the question.
-        halt: stops it from another thread.
+        ask: the question as it was asked.
+        prepared: the question as it is sent.
+        notes: lines to show while the reply is awaited.
+        order: hashes of the page's cells from top to bottom, in whose order the turn is kept.
+        setup: the settings of the request.
+        service: the service and its settings; ``None`` until it is needed.
+        cassette: the chosen cassette; ``None`` for none.
     """
 
-    def __init__(self, session: Session, ask: Ask, halt: Halt) -> None:
-        """Do nothing yet."""
-        self.session = session
-        self.ask = ask
-        self.asked = ask
-        """The question for followers, without the words in front of its prompt."""
-        self.halt = halt
-        self.cassette: CassetteConfig | None = None
-        """The chosen cassette; ``None`` for none."""
-        self.service: ServiceSetup | None = None
-        """The endpoint of the service; ``None`` until it is needed."""
-        self.order: tuple[str, ...] | None = None
-        """Hashes of the page's cells from top to bottom, in whose order it is asked."""
-        self.window = NOTHING
-        """The turns that the request carries."""
-        self.left_out = 0
-        """Number of the oldest turns that the request leaves out because it was too long."""
-        self.request: Request
-        self.digest = ""
-        self.without_markdown: str | None = None
-        """Digest of the request without Markdown cells; ``None`` if it carries none."""
-        self.lookup: Lookup | None = None
-        """The source of the answer while a cassette is active."""
-        self.answer = Answer(Reply(""))
-        """The answer as far as it has come."""
-        self.problem: BaseException | None = None
-        """The error that ended the reply early."""
-        self.outcome: Outcome | None = None
-        """The reply that is kept."""
+    ask: Ask
+    prepared: Prepared
+    notes: tuple[str, ...]
+    order: tuple[str, ...] | None
+    setup: Setup | None
+    service: ServiceSetup | None
+    cassette: CassetteConfig | None
 
-    def run(self, view: View) -> Outcome:
-        """Do the ask in a worker, and return its outcome; an interrupt stops it.
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """End of the work for an ask.
+
+    Args:
+        prepared: the question as it was sent last; ``None`` if it was not.
+        reply: the reply so far; ``None`` if nothing was sent.
+        outcome: the reply that is kept; ``None`` for none.
+        problem: the error that ended the reply early.
+    """
+
+    prepared: Prepared | None = None
+    reply: Reply | None = None
+    outcome: Outcome | None = None
+    problem: BaseException | None = None
+
+    def show(self, view: View) -> None:
+        """Show the end in a view.
 
         Args:
             view: the view that shows the ask.
-
-        Raises:
-            ChatError: see :meth:`chatmagic.session.session.Session.ask`.
-            ChatInterrupted: the same.
         """
-        tell = self.session.tell
-        try:
-            worker: Worker[None] = Worker(partial(self._work, view), self.halt.stop)
-            with shown_at(self.session.place):
-                outcome = self._end(view, worker.wait())
-        except BaseException as error:
-            tell(Ended(self.asked, self.outcome, error))
-            raise
-        tell(Ended(self.asked, outcome, None))
-        return outcome
-
-    def _end(self, view: View, raised: BaseException | None) -> Outcome:
-        """Show the end of the ask; return its outcome, or raise the error that ended it early.
-
-        Args:
-            view: the view that shows the ask.
-            raised: the error that interrupted the wait for the worker.
-        """
-        self.session.ledger.tell()
-        try:
-            if raised is None:
-                self._parse()
-            self._show_end(view)
-        except KeyboardInterrupt as error:
-            raised = error
-            # The interrupt came while the last state was drawn. The turn is kept, so draw it again.
-            self._show_end(view)
-        if isinstance(raised, KeyboardInterrupt):
-            if not isinstance(self.problem, ChatInterrupted):
-                self.problem = interrupted(None if self.outcome is None else self.outcome.kept)
-        elif raised is not None:
-            self.problem = raised
-        if isinstance(self.problem, TooLongError) and not self.window.turns:
-            other = (SHORTER_HINT if part == LESS else part for part in self.problem.advice)
-            self.problem.advice = sentences(*other)
-        if self.problem is not None:
-            raise self.problem from None
-        return cast("Outcome", self.outcome)
-
-    def _show_end(self, view: View) -> None:
-        if self.outcome is None:
-            view.failed()
-            if self.answer.reply.reasoning:
-                view.thought(self.answer.reply.reasoning)
-        else:
+        if self.outcome is not None:
             view.ended(self.outcome)
+            return
+        view.failed()
+        if self.reply is not None and self.reply.reasoning:
+            view.thought(self.reply.reasoning)
 
-    def _work(self, view: View, worker: Worker[None]) -> None:
-        """Do the whole ask, in a worker, while its thread of the conversation has no other ask."""
-        session, ask = self.session, self.ask
-        try:
-            ask.refuse_empty()
-            with session.lock.held(
-                ask.asker,
-                worker.caller,
-                self.halt,
-                waiting=lambda holder: worker.tell(partial(view.waiting, holder)),
-                threads=partial(session.threads_of, ask),
-            ):
-                with session.state_lock:
-                    notes = self._prepare()
-                worker.tell_first(partial(view.began, notes))
-                turns, thread = session.conversation.turns, self.window.thread
-                session.tell(Began(self.asked, tuple(notes), turns, self.halt, thread))
-                self._receive(_Audience(self.asked, session, view, worker))
-        except ChatInterrupted:
-            self.problem = interrupted(None)
-        except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
-            self.problem = error
+    def parsed(self, asked: Ask) -> _Ending:
+        """Return the end with the value of a JSON reply, or with its error; the turn is kept.
 
-    def preview(self) -> Preview:
-        """Return the request of the ask; nothing is sent, kept or changed.
-
-        Raises:
-            ChatError: it would fail before it is sent, or it holds a secret.
+        Args:
+            asked: the question as it was asked.
         """
-        session = self.session
-        self.ask.refuse_empty()
-        self.cassette = setup = session.environment.cassette()
-        endpoint: Endpoint | None = None
-        # A replay needs no service. If one is set, its key is not shown either.
+        prepared, outcome = self.prepared, self.outcome
+        if self.problem is not None or outcome is None or prepared is None:
+            return self
+        ask = prepared.ask
+        if ask.format != "json":
+            return self
         try:
-            endpoint = self._endpoint()
-        except ChatError as error:
-            if setup is None or setup.mode != "replay":
-                raise
-            log_swallowed(error)
-        self._compose(copy(session.conversation))
-        given, ask, window = session.clients.given, self.ask, self.window
-        session.secret_check.refuse(ask, window, self.request, endpoint or CASSETTE, is_sent=False)
-        # An answer from a cassette needs no budget and no key, and may be there for this request.
-        if endpoint is not None and (setup is None or setup.mode == "refresh"):
-            session.ledger.needed(Reservation(endpoint, ask.entry, ask.owner, self.digest))
-            endpoint.refuse_no_key()
-        sent_by = self.service if given is None else given.setup
-        request = session.habits.as_sent(self.request, ask, sent_by)
-        texts = [request.encode().decode(), *(message.content for message in request.messages)]
-        refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
-        sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in window.places]
-        return Preview(
-            request,
-            tuple(parts_of(sizes, window.instructions, ask)),
-            endpoint,
-            setup,
-            tuple((self.service and self.service.extra_headers) or ()),
-            session.ledger.token_rate,
-            tuple(self._request_notes()),
-        )
-
-    # --- Before it is sent -------------------------------------------------------------------
-
-    @property
-    def _source(self) -> AnswerSource:
-        """The source of the answer: the cassette, the service or the emulator."""
-        return "service" if self.lookup is None else self.lookup.source
-
-    def _prepare(self) -> list[str]:
-        """Make the request, and find the source of its answer; return notes, a line each."""
-        session = self.session
-        self.cassette = setup = session.environment.cassette()
-        session.cassette.insert(setup)
-        if setup is None and session.clients.given is None:
-            self.service = session.environment.service()
-        aside = self._compose(session.conversation)
-        self._look_up()
-        if self._source == "service":
-            asked = self.ask, self.window, self.request
-            session.secret_check.refuse(*asked, self._endpoint(), is_sent=True)
-        news = [*session.cassette.news(), *session.ledger.news()]
-        told = [note_at(note, session.place) for note in news]
-        return [*set_aside_note(aside), *told, *self._request_notes()]
-
-    def _compose(self, conversation: Conversation) -> Change | None:
-        """Make the request; return the change of a conversation that follows its page."""
-        aside = None
-        self.order = self.ask.order
-        if (layout := self.session.layout_of(self.ask)) is not None:
-            self.order, aside = layout.order, conversation.follow(layout)
-        if self.ask.history:
-            self.window = self.ask.window_in(conversation, self.order, last=self.ask.last)
-        self._ask_for_form()
-        self._make_request()
-        return aside
-
-    def _ask_for_form(self) -> None:
-        """Put the words for the form of the reply in front of the prompt."""
-        ask, above = self.ask, replace(self.window, last=None).turns
-        named = self.session.environment.named
-        value, name, schema = forms.asked_for(ask, above, self.window.turns, named)
-        if value is not None and (ask.again is None or ask.entry == "panel"):
-            self.ask = replace(
-                ask,
-                prompt=template.in_front([value], ask.prompt),
-                typed=ask.as_typed,
-                values=(value, *ask.values),
-                schema=name,
-                form=schema,
-            )
-
-    def _make_request(self) -> None:
-        """Make the request and its digest, before anything is spent on it."""
-        given = self.session.clients.given
-        setup = given.setup if given is not None else self.cassette or self.service
-        extra_body = (setup and setup.extra_body) or {}
-        system_role = setup is not None and setup.system_role
-        try:
-            ask, window = self.ask.as_sent(self.window)
-            instructions = self.window.instructions
-
-            def made(ask: Ask, window: Window) -> Request:
-                request = ask.request(window.messages, extra_body)
-                if instructions is None:
-                    return request
-                messages = instructed(request.messages, instructions, system_role=system_role)
-                return replace(request, messages=messages)
-
-            self.request = made(ask, window)
-            self.digest = self.request.digest()
-            self.without_markdown = None
-            sent = ask, *window.turns
-            if any(value.kind == "markdown" for each in sent for value in each.values):
-                plain = template.without_markdown
-                turns = [replace(turn, prompt=plain(turn)) for turn in window.turns]
-                ask = replace(ask, prompt=plain(ask))
-                self.without_markdown = made(ask, Window(turns, len(turns))).digest()
-        except ValueError as error:
-            raise InputError(f"{error}. Nothing was sent.") from None
-
-    def _look_up(self) -> None:
-        """Look up the source of the answer while a cassette is active."""
-        cassette = self.session.cassette.current
-        if cassette is None:
-            return
-        ask, window = self.ask.as_sent(self.window)
-        messages = (*window.messages, Message("user", ask.prompt))
-        known = {"typed": ask.typed, "owner": ask.owner, "without_markdown": self.without_markdown}
-        asked = Interaction.asked(self.request, messages, window.instructions, **known)
-        query = Query(asked, ask.execution)
-        self.lookup = cassette.look_up(query, lambda: self._endpoint().is_emulator)
-
-    def _request_notes(self) -> list[str]:
-        """Return notes on the request, if it does not carry exactly the turns above."""
-        ask, window, lookup = self.ask, self.window, self.lookup
-        carried, total, panel = len(window.turns), window.total, window.from_panel
-        notes = [] if lookup is None else [*lookup.notes]
-        if ask.again is not None:
-            does = "asked again" if ask.part is None else "continued"
-            notes.append(f"{does}: {reply_forms.excerpt(ask.as_typed)}")
-        if carried < total:
-            notes.append(f"sent the last {carried:,} of {total:,} turns")
-        if window.hidden_above:
-            notes.append(f"sent without {counted(window.hidden_above, 'hidden turn')}")
-        if window.thread != MAIN:
-            notes.append(f"in the thread {window.thread}")
-        if window.instructions is not None:
-            notes.append(instructions_note(window.instructions))
-        if panel and ask.entry != "panel":
-            notes.append(f"with {counted(panel, 'turn')} from the panel")
-        front = [value for value in ask.values if value.kind is not None]
-        if front:
-            sizes = (f"{one_line(v.name)} ({counted(v.size, 'character')})" for v in front)
-            notes.append(f"in front of the question: {', '.join(sizes)}")
-        merged = magic_line.merged_cell_notes(ask.as_typed) if ask.entry == "cell" else []
-        return [*notes, *ask.notes, *magic_line.placeholder_notes(ask.placeholder), *merged]
-
-    def _endpoint(self) -> Endpoint:
-        """Return the endpoint of the service, if the service answers."""
-        if self.session.clients.given is not None:
-            return self.session.clients.given.endpoint
-        self.service = self.service or self.session.environment.service()
-        return self.service.endpoint
-
-    # --- Sending and receiving ---------------------------------------------------------------
-
-    def _exchange(self, receiver: Receiver) -> Answer:
-        """Return the answer to the request; a cassette may give it."""
-        session, source = self.session, self._source
-        if self.halt.reason is not None:
-            raise ChatInterrupted("Interrupted before it was sent.")
-        with session.state_lock:
-            client = session.clients.client(
-                source,
-                lambda: self.service or setup_for(source, session.environment, self.cassette),
-            )
-        sending = Sending(
-            client=client,
-            request=self.request,
-            digest=self.digest,
-            entry=self.ask.entry,
-            cell=self.ask.owner,
-            halt=self.halt,
-            receiver=receiver,
-            question=self.ask,
-            lookup=self.lookup,
-        )
-        return exchange(sending, session.links)
-
-    def _receive(self, receiver: Receiver) -> None:
-        """Exchange the request for its reply, whole or in part, and keep it."""
-        self.answer = self._exchange(receiver)
-        is_too_long = isinstance(self.answer.problem, TooLongError) and not self.answer.reply.text
-        if is_too_long and self.ask.fit and self.window.turns:
-            self.answer = self._sent_shorter(self.answer, receiver)
-        self.problem = self.answer.problem
-        if isinstance(self.problem, ChatInterrupted):
-            self.problem = interrupted(self.problem.reply)
-        if self.problem is not None and not self.answer.reply.text:
-            raise self.problem
-        with self.session.state_lock:
-            self._keep(self.answer)
-
-    # --- A request that is too long ----------------------------------------------------------
-
-    def _sent_shorter(self, first: Answer, receiver: Receiver) -> Answer:
-        """Return the answer to a shorter request; the first one if that cannot be sent."""
-        self._shorten()
-        try:
-            with self.session.state_lock:
-                self._make_request()
-                self._look_up()
-            second = self._exchange(receiver)
-        except ChatError as error:
-            return first if first.is_sent else replace(first, problem=error)
-        if not first.is_sent or not isinstance(second.problem, ChatError):
-            return second
-        if not second.is_sent:
-            return first
-        again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
-        second.problem.advice = sentences(again, second.problem.advice)
-        return second
-
-    def _shorten(self) -> None:
-        """Leave out the oldest turns, at least one, so that half of the request's text is left."""
-        turns = self.window.turns
-        size = sum(len(message.content) for message in self.request.messages)
-        left = size
-        while self.left_out < len(turns) and (not self.left_out or left > size // 2):
-            left -= sum(len(message.content) for message in turns[self.left_out].messages)
-            self.left_out += 1
-        self.window = replace(self.window, last=len(turns) - self.left_out)
-
-    # --- Keeping the reply ------------------------------------------------------------------
-
-    def _keep(self, answer: Answer) -> None:
-        """Write the turn's record and put it into the conversation, as the last step."""
-        ask, session, reply = self.ask, self.session, answer.reply
-        session.took = answer.took
-        if self.lookup is not None and (recorded := self.lookup.interaction) is not None:
-            session.took = recorded.took
-            reply = replace(
-                reply,
-                recorded=recorded.origin,
-                by_order=self.lookup.by_order,
-                seconds=recorded.seconds,
-            )
-        turn = self._turn(replace(reply, took=session.took))
-        session.ledger.note_tokens(self.request, reply)
-        if ask.allow_secrets:
-            session.secret_check.allow(reply.text)
-        record = self._record_of(turn)
-        record = record if ask.keep_values else record.bare
-        kept = replace(turn, record=record)
-        if ask.part is not None:
-            kept = continuation.joined_turn(ask.part, kept)
-        if isinstance(self.problem, ChatError | ChatInterrupted):
-            self.problem.reply = kept.reply
-            if ask.history and reply.text and reply.state != "complete":
-                self.problem.advice = sentences(self.problem.advice, GOES_ON)
-        whole = None if ask.part is None else kept.reply
-        if ask.history:
-            session.conversation.add(kept, order=self.order)
-        self.outcome = Outcome(turn.reply, record, whole)
-
-    def _turn(self, reply: Reply) -> Turn:
-        """Return the turn that the ask makes: the question, the turns it carried, and the reply."""
-        facts = shared_fields(self.ask, RequestFacts)
-        facts["asked_model"] = _json.whole_text(self.request.extra.get("model"))
-        if self.left_out:
-            # In the conversation it is like a turn that was asked with --last.
-            facts["last"] = len(self.window.turns)
-            reply = replace(reply, left_out=self.left_out)
-        return Turn(
-            **facts, reply=reply, carried=self.window.carried, instructions=self.window.instructions
-        )
-
-    def _record_of(self, turn: Turn) -> Record:
-        """Return the record of the turn that the ask makes."""
-        record = turn.to_record(self.digest, self.window.shown)
-        earlier = self.session.conversation.replies.get(self.ask.again or 0, ())
-        digests = dict.fromkeys(other.recorded_digest for other in earlier)
-        record = replace(record, in_place_of=tuple(digests), without_markdown=self.without_markdown)
-        if (part := self.ask.part) is None:
-            return record
-        texts = part.reply.text, turn.reply.text
-        record = replace(record, continues=part.recorded_digest, cut=continuation.cut_size(*texts))
-        whole = continuation.joined_turn(part, replace(turn, record=record))
-        block = continuation.block_opening(*texts, self.ask.format)
-        return replace(record, turn=whole.digest, block=block)
-
-    def _parse(self) -> None:
-        """Set the value of a JSON reply, or note the error; the turn is kept in both cases."""
-        if self.problem is not None or self.outcome is None or self.ask.format != "json":
-            return
-        try:
-            reply = forms.parsed(self.outcome.kept, self.ask.form, kept=self.ask.history)
+            reply = forms.parsed(outcome.kept, ask.form, kept=ask.history)
         except ReplyFormatError as problem:
-            if self.asked.schema is None and self.ask.schema is not None:
+            if asked.schema is None and ask.schema is not None:
                 problem.advice = sentences(problem.advice, TOOK_SCHEMA)
-            self.problem = problem
-            return
-        if self.outcome.whole is None:
-            self.outcome = replace(self.outcome, reply=reply)
-        else:
-            self.outcome = replace(self.outcome, whole=reply)
+            return replace(self, problem=problem)
+        if outcome.whole is None:
+            return replace(self, outcome=replace(outcome, reply=reply))
+        return replace(self, outcome=replace(outcome, whole=reply))
 
 
 @dataclass(frozen=True, slots=True)

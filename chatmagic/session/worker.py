@@ -14,13 +14,24 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from chatmagic._log import log_swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatInterrupted, InputError
 
 _T = TypeVar("_T")
+
+
+class HasThreads(Protocol):
+    """Place of an ask in a conversation."""
+
+    @property
+    def threads(self) -> Sequence[str]:
+        """Name of the ask's thread, then the names of those that share turns with it."""
+
+
+_PlaceT = TypeVar("_PlaceT", bound=HasThreads)
 
 NAP: Final = 0.1
 """Seconds after which a waiting thread checks for an interrupt again."""
@@ -117,6 +128,11 @@ class Worker(Generic[_T]):
         return raised
 
     @property
+    def finished(self) -> _T | None:
+        """The result of the work; ``None`` while it is under way, and if it never began."""
+        return getattr(self, "_result", None)
+
+    @property
     def result(self) -> _T:
         """The result of the work.
 
@@ -181,17 +197,17 @@ class AskLock:
         caller: int,
         halt: Halt,
         waiting: Callable[[str], object] = str,
-        threads: Callable[[], Sequence[str]] | None = None,
-    ) -> Iterator[None]:
-        """Return a context that holds the lock; entered in a worker.
+        place: Callable[[], _PlaceT] | None = None,
+    ) -> Iterator[_PlaceT | None]:
+        """Return a context that holds the lock, and gives the place; entered in a worker.
 
         Args:
             asker: name of the work, in words, for an ask that has to wait.
             caller: the thread that waits for the worker.
             halt: ends the wait for the lock.
             waiting: called with the name of the work that holds the lock, before a wait.
-            threads: returns the name of the conversation's thread of the ask, and then the names of
-                those that share turns with it; ``None`` waits for all work under way.
+            place: returns the place of the ask in the conversation as it is now; ``None`` waits for
+                all work under way.
 
         Raises:
             InputError: the caller is a worker that holds the lock, in a follower of its events.
@@ -201,7 +217,12 @@ class AskLock:
             if any(holding.worker == caller for holding in self._held):
                 raise InputError("A reply is still streaming here; ask again when it has ended.")
             shown = None
-            while (before := self._before(names := threads and threads())) is not None:
+            while True:
+                here = None if place is None else place()
+                names = None if here is None else here.threads
+                before = self._before(names)
+                if before is None:
+                    break
                 if before is not shown:
                     waiting(before.asker)
                     shown = before
@@ -211,7 +232,7 @@ class AskLock:
             holding = _Holding(asker, threading.get_ident(), None if names is None else names[0])
             self._held.append(holding)
         try:
-            yield
+            yield here
         finally:
             with self._changed:
                 self._held.remove(holding)

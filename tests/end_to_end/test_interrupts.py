@@ -84,6 +84,7 @@ WORKING: Final = (
         "session/exchange",
         "session/habits",
         "session/ledger",
+        "session/prepare",
         "session/recorder",
     ),
     contextlib.__file__,

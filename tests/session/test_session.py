@@ -818,9 +818,10 @@ def test_it_is_in_the_ledger_and_no_question() -> None:
     ],
 )
 def test_plain_python_is_not_told_of_commands(
-    variable: str, hint: str, session: Session, monkeypatch: pytest.MonkeyPatch
+    variable: str, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither of a budget's, in an ask and a map, nor of a cassette's."""
+    session = Session(Client(transport=RowService()))
     monkeypatch.setattr(_initial_environ, "BUDGET", "0 turns")
     for ask in (session.ask, lambda text: session.map(text, [1], yes=True)):
         with pytest.raises(BudgetError) as caught:

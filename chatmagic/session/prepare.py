@@ -1,0 +1,271 @@
+"""A question before it is sent, and after its reply: as values, computed once.
+
+Nothing here sends, or changes a conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Protocol
+
+from chatmagic import _json
+from chatmagic._json import shared_fields
+from chatmagic.cassette.cassette import Lookup
+from chatmagic.cassette.file import Interaction
+from chatmagic.cassette.match import Query
+from chatmagic.conversation import continuation, magic_line, template
+from chatmagic.conversation.question import (
+    NO_PARAMETERS,
+    Part,
+    RequestFacts,
+    Value,
+    parts_of,
+)
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.steering import instructed, instructions_note
+from chatmagic.conversation.turn import MAIN, Turn
+from chatmagic.conversation.window import Window
+from chatmagic.errors import InputError
+from chatmagic.models import Message, Reply
+from chatmagic.protocol.wire import Request
+from chatmagic.render import reply_forms
+from chatmagic.safe_text import counted, one_line
+from chatmagic.session import forms
+from chatmagic.session.events import Ask
+
+
+class Setup(Protocol):
+    """Settings that a request has before its address is known."""
+
+    @property
+    def extra_body(self) -> Mapping[str, Any] | None:
+        """The fields of every request beside the interface's own."""
+
+    @property
+    def system_role(self) -> bool:
+        """Whether instructions are a message of the role ``system``."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPlace:
+    """Place of a question in a conversation.
+
+    Args:
+        window: the turns above that a request carries there.
+        threads: name of the question's thread, then the names of those that share its turns.
+        order: hashes of the page's cells from top to bottom; ``None`` if no page reports them.
+    """
+
+    window: Window
+    threads: tuple[str, ...]
+    order: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A question that is ready to be sent.
+
+    Args:
+        ask: the question, with the words for its form in front of the prompt.
+        window: the turns above that its request carries.
+        request: the request, without the fields that only its address takes.
+        digest: digest of the request.
+        without_markdown: digest of the request without Markdown cells; ``None`` if it carries none.
+        notes: lines on the request, if it does not carry exactly the turns above.
+        left_out: number of the oldest turns that are left out because the request was too long.
+        lookup: the source of the answer while a cassette is active.
+    """
+
+    ask: Ask
+    window: Window
+    request: Request
+    digest: str
+    without_markdown: str | None
+    notes: tuple[str, ...]
+    left_out: int = 0
+    lookup: Lookup | None = None
+
+    @property
+    def query(self) -> Query:
+        """The request as a cassette looks it up."""
+        ask, window = self.ask.as_sent(self.window)
+        messages = (*window.messages, Message("user", ask.prompt))
+        asked = Interaction.asked(
+            self.request,
+            messages,
+            window.instructions,
+            typed=ask.typed,
+            owner=ask.owner,
+            without_markdown=self.without_markdown,
+        )
+        return Query(asked, ask.execution)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the request with their sizes."""
+        sizes = [
+            (place, len(turn.prompt) + len(turn.reply.text)) for place, turn in self.window.places
+        ]
+        return tuple(parts_of(sizes, self.window.instructions, self.ask))
+
+    def shorter(self) -> tuple[Window, int]:
+        """Return a window without the oldest turns, and the number of turns that are left out.
+
+        It leaves out one turn at least, so that half of the request's text is left.
+        """
+        turns = self.window.turns
+        size = sum(len(message.content) for message in self.request.messages)
+        left = size
+        left_out = 0
+        while left_out < len(turns) and (not left_out or left > size // 2):
+            left -= sum(len(message.content) for message in turns[left_out].messages)
+            left_out += 1
+        return replace(self.window, last=len(turns) - left_out), left_out
+
+
+def prepare(
+    ask: Ask,
+    window: Window,
+    named: Callable[[str], object],
+    setup: Setup | None,
+    *,
+    left_out: int = 0,
+) -> Prepared:
+    """Return a question that is ready to be sent.
+
+    Args:
+        ask: the question; asked again, continued or new.
+        window: the turns above that its request carries.
+        named: returns the value of a name of the user's namespace.
+        setup: the settings of the request; ``None`` for none.
+        left_out: as for :class:`Prepared`.
+
+    Raises:
+        InputError: the question cannot be sent.
+    """
+    ask = _with_form(ask, window, named)
+    sent, carried = ask.as_sent(window)
+    without_markdown = None
+    try:
+        request = _request(sent, carried.turns, window.instructions, setup)
+        texts = (sent, *carried.turns)
+        if any(value.kind == "markdown" for text in texts for value in text.values):
+            plain = template.without_markdown
+            turns = [replace(turn, prompt=plain(turn)) for turn in carried.turns]
+            bare = replace(sent, prompt=plain(sent))
+            without_markdown = _request(bare, turns, window.instructions, setup).digest()
+    except ValueError as error:
+        raise InputError(f"{error}. Nothing was sent.") from None
+    notes = tuple(_notes(ask, window))
+    return Prepared(ask, window, request, request.digest(), without_markdown, notes, left_out)
+
+
+def _with_form(ask: Ask, window: Window, named: Callable[[str], object]) -> Ask:
+    """Return a question with the words for the form of its reply in front of its prompt."""
+    above = replace(window, last=None).turns
+    value, name, schema = forms.asked_for(ask, above, window.turns, named)
+    if value is None or (ask.again is not None and ask.entry != "panel"):
+        return ask
+    return replace(
+        ask,
+        prompt=template.in_front([value], ask.prompt),
+        typed=ask.as_typed,
+        values=(value, *ask.values),
+        schema=name,
+        form=schema,
+    )
+
+
+def _request(
+    ask: Ask, carried: Iterable[Turn], instructions: Value | None, setup: Setup | None
+) -> Request:
+    """Return the request of a question.
+
+    Raises:
+        ValueError: a parameter cannot be sent.
+    """
+    extra_body = NO_PARAMETERS if setup is None else setup.extra_body or NO_PARAMETERS
+    messages = chain.from_iterable(turn.messages for turn in carried)
+    request = ask.request(messages, extra_body)
+    if instructions is None:
+        return request
+    is_system = setup is not None and setup.system_role
+    with_them = instructed(request.messages, instructions, system_role=is_system)
+    return replace(request, messages=with_them)
+
+
+def _notes(ask: Ask, window: Window) -> list[str]:
+    """Return notes on a request, if it does not carry exactly the turns above."""
+    carried = len(window.turns)
+    notes = []
+    if ask.again is not None:
+        does = "asked again" if ask.part is None else "continued"
+        notes.append(f"{does}: {reply_forms.excerpt(ask.as_typed)}")
+    if carried < window.total:
+        notes.append(f"sent the last {carried:,} of {window.total:,} turns")
+    if window.hidden_above:
+        notes.append(f"sent without {counted(window.hidden_above, 'hidden turn')}")
+    if window.thread != MAIN:
+        notes.append(f"in the thread {window.thread}")
+    if window.instructions is not None:
+        notes.append(instructions_note(window.instructions))
+    if window.from_panel and ask.entry != "panel":
+        notes.append(f"with {counted(window.from_panel, 'turn')} from the panel")
+    front = [value for value in ask.values if value.kind is not None]
+    if front:
+        sizes = (f"{one_line(v.name)} ({counted(v.size, 'character')})" for v in front)
+        notes.append(f"in front of the question: {', '.join(sizes)}")
+    merged = magic_line.merged_cell_notes(ask.as_typed) if ask.entry == "cell" else []
+    return [*notes, *ask.notes, *magic_line.placeholder_notes(ask.placeholder), *merged]
+
+
+def keep(prepared: Prepared, reply: Reply, earlier: Sequence[Turn]) -> tuple[Turn, Record]:
+    """Return the turn that a conversation keeps of a question, and its record.
+
+    Args:
+        prepared: the question as it was sent.
+        reply: its reply, whole or in part.
+        earlier: the earlier replies to the question, oldest first.
+    """
+    lookup = prepared.lookup
+    if lookup is not None and lookup.interaction is not None:
+        reply = replace(
+            reply,
+            took=lookup.interaction.took,
+            recorded=lookup.interaction.origin,
+            by_order=lookup.by_order,
+            seconds=lookup.interaction.seconds,
+        )
+    turn = _turn(prepared, reply)
+    record = _record_of(prepared, turn, earlier)
+    record = record if prepared.ask.keep_values else record.bare
+    return replace(turn, record=record), record
+
+
+def _turn(prepared: Prepared, reply: Reply) -> Turn:
+    """Return the turn of a question: the question, the turns it carried, and the reply."""
+    window = prepared.window
+    facts = shared_fields(prepared.ask, RequestFacts)
+    facts["asked_model"] = _json.whole_text(prepared.request.extra.get("model"))
+    if prepared.left_out:
+        # In the conversation it is like a turn that was asked with --last.
+        facts["last"] = len(window.turns)
+        reply = replace(reply, left_out=prepared.left_out)
+    return Turn(**facts, reply=reply, carried=window.carried, instructions=window.instructions)
+
+
+def _record_of(prepared: Prepared, turn: Turn, earlier: Sequence[Turn]) -> Record:
+    """Return the record of a turn."""
+    record = turn.to_record(prepared.digest, prepared.window.shown)
+    digests = dict.fromkeys(other.recorded_digest for other in earlier)
+    record = replace(record, in_place_of=tuple(digests), without_markdown=prepared.without_markdown)
+    part = prepared.ask.part
+    if part is None:
+        return record
+    texts = part.reply.text, turn.reply.text
+    record = replace(record, continues=part.recorded_digest, cut=continuation.cut_size(*texts))
+    whole = continuation.joined_turn(part, replace(turn, record=record))
+    block = continuation.block_opening(*texts, prepared.ask.format)
+    return replace(record, turn=whole.digest, block=block)
