@@ -9,7 +9,7 @@ import pytest
 from environments import resolved_in_client, resolved_in_kernel
 
 from chatmagic.client.client import Client
-from chatmagic.client.endpoint import Endpoint, Timeout, request_fields, request_headers
+from chatmagic.client.endpoint import Endpoint, Limits, Timeout, request_fields, request_headers
 from chatmagic.errors import AuthenticationError, InputError
 from chatmagic.protocol.api_key import Secret
 
@@ -182,3 +182,17 @@ def test_how_a_key_goes_in_another_way(words: str, *, is_set: bool) -> None:
     service = replace(resolved_in_client(ENVIRONMENT), has_auth_variable=is_set)
     way = service.how_to_set_auth("x-api-key")
     assert (way.notebook, way.python) == (words, 'Client(auth="x-api-key")')
+
+
+def test_limits_are_sizes_by_name() -> None:
+    """Some of them, or all; and nothing else."""
+    assert Limits.from_value({"text": 5}) == Limits(text=5)
+    assert Limits.from_value(Limits(body=7)) == Limits(body=7)
+    for value, message in (
+        ({"txt": 5}, "There is no limit 'txt'; there are text, body."),
+        ({"text": 0}, "The limit text is a whole number of bytes above 0."),
+        ({"body": True}, "The limit body is a whole number of bytes above 0."),
+        (5, "The limits are sizes by name, of text, body."),
+    ):
+        with pytest.raises(InputError, match=f"^{message}"):
+            Limits.from_value(value)  # type: ignore[arg-type] # some are wrong

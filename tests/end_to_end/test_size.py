@@ -64,13 +64,20 @@ def extra(client: chatmagic.Client, ask: Callable[[chatmagic.Client], str]) -> t
     return len(text), most - before - len(text)
 
 
+WIDE = {"text": 64 * MB}
+"""More than these replies have."""
+
+
 @pytest.mark.parametrize("ask", [by_client, by_session])
 def test_a_long_reply_takes_its_text_and_little_more(
     ask: Callable[[chatmagic.Client], str],
 ) -> None:
     """The memory beside the text does not grow with it."""
     for size in (2 * MB, 20 * MB):
-        with Server(long_reply(size)) as server, chatmagic.Client(server.origin, "k") as client:
+        with (
+            Server(long_reply(size)) as server,
+            chatmagic.Client(server.origin, "k", limits=WIDE) as client,
+        ):
             length, beside = extra(client, ask)
         assert length == size
         assert beside < BOUND
@@ -89,7 +96,7 @@ def test_a_long_line_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     size = 16 * MB
     with (
         Server(long_reply(size, fragment=size)) as server,
-        chatmagic.Client(server.origin, "k") as client,
+        chatmagic.Client(server.origin, "k", limits=WIDE) as client,
         client.stream(ASKED) as stream,
     ):
         assert [len(fragment) for fragment in stream] == [size]

@@ -88,9 +88,9 @@ def test_importing_is_light() -> None:
     assert fresh_python(code) == []
 
 
-def test_loading_takes_less_than_a_third_of_a_second(tmp_path: Path) -> None:
+def test_loading_takes_less_than_pandas(tmp_path: Path) -> None:
     """``%load_ext chatmagic`` brings all that a first question needs, and is not felt."""
-    code = (
+    loading = (
         "import os, time\n"
         f"os.environ['IPYTHONDIR'] = {str(tmp_path)!r}\n"
         "from IPython.core.interactiveshell import InteractiveShell\n"
@@ -101,8 +101,14 @@ def test_loading_takes_less_than_a_third_of_a_second(tmp_path: Path) -> None:
         "shell.run_line_magic('load_ext', 'chatmagic')\n"
         "print(time.process_time() - begin)"
     )
-    # One of twenty does: what runs beside a process takes of its CPU, too.
-    assert any(float(fresh_python(code)[0]) < 0.3 for _ in range(20))
+    pandas = (
+        "import time\n"
+        "begin = time.process_time()\n"
+        "import pandas\n"
+        "print(time.process_time() - begin)"
+    )
+    # One pair of twenty does: what runs beside a process takes of its CPU, too.
+    assert any(float(fresh_python(loading)[0]) < float(fresh_python(pandas)[0]) for _ in range(20))
 
 
 def test_loading_twice_and_reloading(shell: Shell, emulator: Emulator) -> None:

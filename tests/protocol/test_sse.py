@@ -385,3 +385,16 @@ def test_some_heads_tell_nothing_yet(head: bytes, in_the_end: sse.Kind) -> None:
     """White space, half a mark and half a field name are told by what comes, or does not."""
     assert sse.body_kind("application/json", head) is None
     assert sse.body_kind("application/json", head, ended=True) == in_the_end
+
+
+def test_a_line_that_has_not_ended_is_there() -> None:
+    """As far as it came, also within a letter."""
+    decoder = Decoder()
+    assert decoder.feed('data: "é'.encode()[:-1]) == []
+    assert decoder.beginning() == 'data: "\ufffd'
+
+
+def test_a_line_of_very_many_values_is_not_read() -> None:
+    """It is no JSON: what it would take in memory is many times its size."""
+    events = Decoder().feed(b"data: [" + b"1," * 500_001 + b"1]\n\n")
+    assert [type(event) for event in events] == [Malformed]

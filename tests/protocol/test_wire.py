@@ -608,3 +608,29 @@ def test_thoughts_come_in_fragments_beside_the_text_or_in_front_of_it() -> None:
     assert unended.rest() == ""
     assert (unended.text, unended.facts.reasoning) == ("", "Hm </th")
     assert [built(Chunk(text)).text for text in (" ", "<thi")] == [" ", "<thi"]
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ('{"choices": [{"message": {"content": "one tw', "one tw"),
+        ('{"content" : "one\\', "one"),
+        ('{"content": "one\\u00', "one"),
+        ('{"content": "one", "more": "', "one"),
+        ('{"content": "a\\q bcdefghijk', ""),
+        ('{"content', ""),
+    ],
+)
+def test_the_beginning_of_a_content_that_is_cut(text: str, content: str) -> None:
+    """Exactly, also where the cut is within an escape."""
+    assert wire.content_begun(text) == content
+
+
+def test_a_text_is_cut_at_its_limit() -> None:
+    """By its bytes, and never within a letter; what follows is left out."""
+    builder = wire.ReplyBuilder(most=4)
+    assert builder.append("aé") == "aé"
+    assert not builder.is_full
+    assert builder.append("é") == ""
+    assert builder.append("more") == ""
+    assert builder.is_full
