@@ -184,6 +184,12 @@ def test_how_a_key_goes_in_another_way(words: str, *, is_set: bool) -> None:
     assert (way.notebook, way.python) == (words, 'Client(auth="x-api-key")')
 
 
+def test_each_form_of_an_answer_has_a_limit_by_its_text() -> None:
+    """A whole answer in JSON may be half as large again as its text, an event three quarters."""
+    limits = Limits(text=1_000_000)
+    assert (limits.json, limits.event) == (1_565_536, 815_536)
+
+
 def test_limits_are_sizes_by_name() -> None:
     """Some of them, or all; and nothing else."""
     assert Limits.from_value({"text": 5}) == Limits(text=5)
