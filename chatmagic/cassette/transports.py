@@ -7,7 +7,7 @@ records when the answer has ended.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -23,7 +23,7 @@ from chatmagic.errors import ChatInterrupted
 from chatmagic.models import BodyFacts, Origin, Reply
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse
-from chatmagic.protocol.api_key import Secret
+from chatmagic.protocol.api_key import Secret, redacted
 from chatmagic.protocol.wire import Chunk
 
 LONGEST_ERROR: Final = 65_536
@@ -145,7 +145,7 @@ class RecordingTransport:
 
 
 def recorded(
-    asked: Interaction, exchange: RecordingTransport, reply: Reply, key: Secret | None
+    asked: Interaction, exchange: RecordingTransport, reply: Reply, keys: Sequence[Secret]
 ) -> Interaction | None:
     """Return the interaction of a request and its answer.
 
@@ -153,16 +153,15 @@ def recorded(
         asked: the request.
         exchange: the answer.
         reply: the reply that the client read from it.
-        key: the key that was sent; it is never recorded.
+        keys: the known keys; none of them is recorded.
 
     Returns:
-        The interaction; ``None`` if the reply is not whole or holds the key, or if the error is
-        no JSON object.
+        The interaction; ``None`` if the reply is not whole, or if the error is no JSON object.
     """
     interaction = replace(
         asked,
         status=exchange.status,
-        headers=_kept(exchange.headers, exchange.came_at),
+        headers=_kept(exchange.headers, exchange.came_at, keys),
         took=reply.took,
         seconds=reply.seconds,
         origin="emulator" if exchange.origin == "emulator" else "live",
@@ -170,27 +169,27 @@ def recorded(
     if reply.state == "complete":
         facts = shared_fields(reply, BodyFacts)
         interaction = replace(interaction, text=reply.text, **facts)
-    elif (error := _error(bytes(exchange.body), key)) is not None:
+    elif (error := _error(bytes(exchange.body), keys)) is not None:
         interaction = replace(interaction, error=error)
     else:
         return None
-    return None if key is not None and key.is_in(repr(interaction)) else interaction
+    return interaction
 
 
-def _kept(headers: Any, came_at: datetime) -> tuple[tuple[str, str], ...]:
+def _kept(headers: Any, came_at: datetime, keys: Sequence[Secret]) -> tuple[tuple[str, str], ...]:
     """Return the recorded headers; a missing ``Date`` is the time of the answer's arrival."""
-    kept = {name: value for name, value in headers if name.lower() in KEPT_HEADERS}
+    kept = {name: redacted(value, keys) for name, value in headers if name.lower() in KEPT_HEADERS}
     if crediting.date(headers) is None:
         kept = {name: value for name, value in kept.items() if name.lower() != "date"}
         kept["Date"] = format_datetime(came_at, usegmt=True)
     return tuple(kept.items())
 
 
-def _error(body: bytes, key: Secret | None) -> dict[str, Any] | None:
+def _error(body: bytes, keys: Sequence[Secret]) -> dict[str, Any] | None:
     """Return an error's body; ``None`` for any other body."""
     try:
         text = body.decode("utf-8-sig", "replace")
-        value = json.loads(text if key is None else key.redact(text))
+        value = json.loads(redacted(text, keys))
     except (ValueError, RecursionError) as error:
         log_swallowed(error)
         return None

@@ -38,7 +38,7 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.models import BodyFacts, Credits, Origin, Reply, State
+from chatmagic.models import Credits, Origin, Reply, State
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse
 from chatmagic.protocol.api_key import Auth, refuse_keys
@@ -195,6 +195,11 @@ class Asking:
         finally:
             self._halt.cut()
 
+    @property
+    def has_removed_key(self) -> bool:
+        """Whether the answer held a key, which was removed."""
+        return False
+
     def text(self, longest: int) -> str:
         """Return the whole body as text; empty if it is too long.
 
@@ -220,7 +225,7 @@ class Asking:
             exchange.status,
             exchange.headers,
             self._came_at,
-            endpoint.key,
+            endpoint.known_keys,
             endpoint.base_url,
             is_keyless=endpoint.auth == "none" and exchange.origin != "replay",
         )
@@ -321,7 +326,7 @@ class ReplyStream(Asking):
         self._silence = silence
         self._silent_at = math.inf
         self._size = 0
-        self._builder = ReplyBuilder(self._limits.text)
+        self._builder = ReplyBuilder(endpoint.known_keys, most=self._limits.text)
         self._iterator: Iterator[str] | None = None
         self._state: State = "interrupted"
         self._foreign: object = None
@@ -331,20 +336,19 @@ class ReplyStream(Asking):
     def reply(self) -> Reply:
         """The reply as far as it has come; ``complete`` only after the loop.
 
-        Its text is as it arrived. Its facts for records never hold the key.
+        A key in it is replaced by ``[key removed]``.
         """
         origin: Origin = "live" if self._exchange is None else self._exchange.origin
         reply = self._builder.reply(self._state, origin, self.header_facts)
         if origin == "live" and self._began_at:  # a recording has its own; an emulator's repeats
             seconds = (self._over_at or monotonic()) - self._began_at
             reply = replace(reply, seconds=round(seconds, 3))
-        key = self._endpoint.key
-        if key is None:
-            return reply
-        facts = shared_fields(reply, BodyFacts)
-        texts = {name: fact for name, fact in facts.items() if isinstance(fact, str)}
-        safe: dict[str, Any] = {name: key.redact(text) for name, text in texts.items()}
-        return replace(reply, **safe)
+        return reply
+
+    @property
+    def has_removed_key(self) -> bool:
+        """Whether the reply so far held a key, which was removed."""
+        return self._builder.has_removed_key
 
     def on_thoughts(self, call: Callable[[str], object]) -> None:
         """Pass each fragment of the reply's reasoning to a function, before the reply itself.
@@ -381,6 +385,8 @@ class ReplyStream(Asking):
             error.status = error.status or exchange.status
             if isinstance(error, ChatError) and error.reply is None:
                 self._advised(error)
+            if rest := self._builder.rest():
+                yield rest
             raise error.alone()  # noqa: B904 - it is that very error
         self._state, self._over_at = "complete", monotonic()
 
@@ -509,7 +515,7 @@ class ReplyStream(Asking):
             raise self._error_in_reply(complaint or ErrorBody())
         if self._foreign and not begun:
             foreign = self._foreign if isinstance(self._foreign, str) else json.dumps(self._foreign)
-            words = safe_excerpt(foreign[:BODY_BYTES], self._endpoint.key, 80)
+            words = safe_excerpt(foreign[:BODY_BYTES], self._endpoint.known_keys, 80)
             raise NotUnderstoodError(
                 f'The stream is not the chat service\'s; it holds "{words}".', hint=advice.ADDRESS
             )
@@ -527,7 +533,7 @@ class ReplyStream(Asking):
         return error_in_reply(self._answer(), body, begun=bool(self._builder.text))
 
     def _unreadable(self, text: str) -> ChatError:
-        words = safe_excerpt(text, self._endpoint.key, 80)
+        words = safe_excerpt(text, self._endpoint.known_keys, 80)
         if self._builder.text:
             return CutOffError(
                 f'A part of the reply could not be read: "{words}".', hint=COST_UNKNOWN

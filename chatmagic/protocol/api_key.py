@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, Literal, NoReturn, Self
-from urllib.parse import quote
 
 from chatmagic.errors import InputError
+from chatmagic.protocol.key_spellings import KeySpellings
 
 Auth = Literal["bearer", "x-api-key", "query", "none"]
 
 AUTH_WAYS: Final[tuple[Auth, ...]] = ("bearer", "x-api-key", "query", "none")
 SECRET_LENGTH: Final = 8
-"""A key that is shorter than this is no secret."""
+"""A key that is shorter than this is a placeholder (``none``, ``ollama``), and no secret."""
 REMOVED: Final = "[key removed]"
 """Text in place of a key."""
 
@@ -56,7 +57,7 @@ class Secret:
         ValueError: the key is empty, or holds a character that no header can carry.
     """
 
-    __slots__ = ("_forms", "_value")
+    __slots__ = ("_value",)
 
     def __init__(self, value: str) -> None:
         """Keep the key."""
@@ -66,9 +67,6 @@ class Secret:
             del value  # a traceback may show local variables
             raise ValueError("an API key must be one word of printable ASCII characters") from None
         self._value = value
-        forms = {value, quote(value), quote(value, safe="")}
-        bare = {form.replace("\\", "") for form in forms}
-        self._forms = forms | {form for form in bare if len(form) >= SECRET_LENGTH}
 
     @classmethod
     def or_none(cls, value: object) -> Self | None:
@@ -91,19 +89,19 @@ class Secret:
         """Whether quotation marks stand around the key, as a file of variables may have them."""
         return self._value[0] == self._value[-1] and self._value[0] in "\"'"
 
-    def is_in(self, text: str) -> bool:
-        """Return whether a text holds the key, as it is or as URLs or JSON write it.
+    @property
+    def spellings(self) -> KeySpellings | None:
+        """Matcher of the key in a text; ``None`` for a placeholder, which is never looked for."""
+        return _spellings(self)
 
-        A key of a few letters may be a word of the text, so it is never found.
+    def is_in(self, text: str) -> bool:
+        """Return whether a text holds the key, in any of its spellings.
 
         Args:
             text: any text.
         """
-        if len(self._value) < SECRET_LENGTH:
-            return False
-        # Quoting by JSON or Python, however often, only adds backslashes.
-        readings = [text, text.replace("\\", "")] if "\\" in text else [text]
-        return any(form in reading for reading in readings for form in self._forms)
+        spellings = self.spellings
+        return spellings is not None and spellings.is_in(text)
 
     def redact(self, text: str) -> str:
         """Return ``text`` without the key, in any of its spellings.
@@ -113,13 +111,11 @@ class Secret:
         Args:
             text: the text to show.
         """
-        # A short key would be found inside words.
-        edge = (r"(?<!\w)", r"(?!\w)") if len(self._value) < SECRET_LENGTH else ("", "")
-        letters = "".join(map(_spellings, self._value)).join(edge)
-        text = re.sub(letters, REMOVED, text, flags=re.IGNORECASE | re.ASCII)
-        parts = range(len(self._value) - 1, SECRET_LENGTH - 1, -1)
-        part = next((size for size in parts if text.endswith(self._value[:size])), 0)
-        return text[:-part] + REMOVED if part else text
+        if (spellings := self.spellings) is None:
+            return text
+        text = spellings.replaced(text, REMOVED)
+        at, count = spellings.tail(text)
+        return text[:at] + REMOVED if count >= SECRET_LENGTH else text
 
     def __repr__(self) -> str:
         """Show that there is a key, and nothing of it."""
@@ -154,11 +150,79 @@ def redacted(text: str, keys: Iterable[Secret]) -> str:
     return text
 
 
-def _spellings(letter: str) -> str:
-    """Return the pattern of one letter as it is, and as URLs, JSON and Python write it."""
-    code = ord(letter)
-    # A text may be quoted within a quoted text; the bound keeps the search linear.
-    return rf"\\{{0,4}}(?:{re.escape(letter)}|%(?:25)*{code:02x}|u00{code:02x})"
+@lru_cache(256)
+def _spellings(key: Secret) -> KeySpellings | None:
+    """Return the matcher of a key; ``None`` if the key is as short as a word."""
+    value = key.reveal()
+    is_placeholder = len(value.replace("\\", "")) < SECRET_LENGTH
+    return None if is_placeholder else KeySpellings(value)
+
+
+class KeyRedactor:
+    """Removal of keys from a text that arrives in fragments.
+
+    A tail that may begin a key waits for more text, or for the end. Any other text is passed on at
+    once.
+
+    Args:
+        keys: the keys that are known.
+    """
+
+    def __init__(self, keys: Iterable[Secret]) -> None:
+        """Start before the first fragment."""
+        found = (key.spellings for key in dict.fromkeys(keys))
+        spellings = [each for each in found if each is not None]
+        # A key may begin as a shorter one does.
+        self._spellings = sorted(spellings, key=lambda each: -len(each.letters))
+        self._begins = frozenset[str]().union(*(each.begins for each in spellings))
+        self._held = ""
+        self.has_removed = False
+        """Whether a key was removed."""
+
+    def feed(self, text: str) -> str:
+        """Return the text that a fragment adds, without the tail that may begin a key.
+
+        Args:
+            text: the next fragment.
+        """
+        if not self._held and self._begins.isdisjoint(text):
+            return text
+        text, self._held = self.without_keys(self._held + text), ""
+        at = min((each.tail(text)[0] for each in self._spellings), default=len(text))
+        self._held = text[at:]
+        return text[:at]
+
+    @property
+    def held(self) -> str:
+        """The tail that waits, as it is at the end: without the larger part of a key."""
+        for each in self._spellings:
+            at, count = each.tail(self._held)
+            if count >= max(SECRET_LENGTH, len(each.letters) / 2):
+                return self._held[:at] + REMOVED
+        return self._held
+
+    def rest(self) -> str:
+        """Return :attr:`held` as final, because no more text arrives."""
+        held = self.held
+        self.has_removed = self.has_removed or held != self._held
+        self._held = ""
+        return held
+
+    def drop(self) -> None:
+        """Forget the tail that waits."""
+        self._held = ""
+
+    def without_keys(self, text: str) -> str:
+        """Return a text without keys; nothing of it waits.
+
+        Args:
+            text: the text.
+        """
+        for each in self._spellings:
+            without = each.replaced(text, REMOVED)
+            self.has_removed = self.has_removed or without != text
+            text = without
+        return text
 
 
 def refuse_keys(texts: Iterable[str], keys: Iterable[Secret]) -> None:
@@ -175,6 +239,6 @@ def refuse_keys(texts: Iterable[str], keys: Iterable[Secret]) -> None:
     if any(key.is_in(text) for text in texts for key in known):
         raise InputError(
             "The prompt, the conversation, extra_body, extra_headers or the address holds your API "
-            "key. Nothing was sent.",
+            "key, or one of another address. Nothing was sent.",
             hint="Remove it; a key that others may have seen should be revoked.",
         )

@@ -12,7 +12,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -35,7 +35,7 @@ from chatmagic.errors import (
 )
 from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.api_key import Secret
+from chatmagic.protocol.api_key import Secret, redacted
 from chatmagic.protocol.url import origin
 from chatmagic.protocol.wire import ErrorBody
 from chatmagic.safe_text import one_line
@@ -139,7 +139,7 @@ class Answer:
         status: the HTTP status.
         headers: the response's headers.
         now: the time here, aware, for a response that has no ``Date``.
-        key: the key of the request, which is removed from messages.
+        keys: the known keys, which are removed from messages.
         base_url: the address of the request, to recognize a redirect to the same origin.
         is_keyless: whether the request was sent, and without a key.
     """
@@ -147,7 +147,7 @@ class Answer:
     status: int
     headers: Sequence[tuple[str, str]]
     now: datetime
-    key: Secret | None = None
+    keys: tuple[Secret, ...] = ()
     base_url: str = ""
     is_keyless: bool = False
 
@@ -165,7 +165,7 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
         error_body = ErrorBody.from_json(json.loads(text, strict=False)) or ErrorBody()
     except (ValueError, RecursionError):
         error_body = ErrorBody()
-    quote = quoted_error(error_body, text, answer.key)
+    quote = quoted_error(error_body, text, answer.keys)
     credits = crediting.from_headers(answer.headers, answer.now, error_body)
     at = f"(HTTP {status})"
     is_plain = answer.base_url[:5].lower() == "http:"
@@ -194,7 +194,7 @@ def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> Cha
         error_body: the error that the service sent.
         begun: whether a part of the reply came before it.
     """
-    quote = quoted_error(error_body, "", answer.key)
+    quote = quoted_error(error_body, "", answer.keys)
     credits = crediting.from_headers(answer.headers, answer.now, error_body)
     own = "" if error_body.status is None else f"error {error_body.status}, "
     at = f"({own}HTTP {answer.status})"
@@ -280,14 +280,14 @@ def _redirect(answer: Answer, at: str) -> NotUnderstoodError:
         target = urlsplit(urljoin(answer.base_url, location) if location else "")
         place = origin(f"{target.scheme}://{target.netloc}")
         if place == origin(answer.base_url):
-            path = safe_excerpt(target.path or "/", answer.key, _LONGEST_PATH)
+            path = safe_excerpt(target.path or "/", answer.keys, _LONGEST_PATH)
             return NotUnderstoodError(
                 f"The service redirects to its own path {path} {at}: a login page? That {followed}",
                 hint=sentences(
                     "A proxy in front of the service may require you to sign in.", advice.ADDRESS
                 ),
             )
-        place = f"to {safe_excerpt(place, answer.key)}"
+        place = f"to {safe_excerpt(place, answer.keys)}"
     except ValueError:  # it is no address, or an ambiguous one
         place = "elsewhere"
     return NotUnderstoodError(
@@ -351,35 +351,34 @@ def header(headers: Sequence[tuple[str, str]], name: str) -> str:
     return next((value for key, value in headers if key.lower() == name), "")
 
 
-def safe_excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:
-    """Return the beginning of untrusted text on one line, without the key.
+def safe_excerpt(text: str, keys: Iterable[Secret], limit: int = EXCERPT) -> str:
+    """Return the beginning of untrusted text on one line, without a key.
 
     Args:
         text: any text.
-        key: the key to remove from it.
+        keys: the keys to remove from it.
         limit: largest number of characters.
     """
-    return one_line(text if key is None else key.redact(text), limit)
+    return one_line(redacted(text, keys), limit)
 
 
-def quoted_error(error: ErrorBody, text: str, key: Secret | None) -> str:
+def quoted_error(error: ErrorBody, text: str, keys: Sequence[Secret]) -> str:
     """Return the message of a response, quoted, as the middle of a sentence.
 
     Args:
         error: the error in its body, empty if it has no words.
         text: its body, of which the title or the beginning is shown if it holds no error.
-        key: as for :func:`safe_excerpt`.
+        keys: as for :func:`safe_excerpt`.
     """
     first, *more = dict.fromkeys(filter(None, (error.message, error.error))) or ("",)
     name = f" ({more[0]})" if more and more[0].lower() not in first.lower() else ""
     shown = first.rstrip(". \n") + name
     if not first:
-        if key is not None:
-            text = key.redact(text)
+        text = redacted(text, keys)
         title = re.search(_TITLE, text)
         page = title[1].strip() if title else ""
         shown = html.unescape(page or re.sub(_TAG, " ", re.sub(_UNSEEN, " ", text)))
         if text.count("\N{REPLACEMENT CHARACTER}") * 4 > len(text) > 0:
             return ", with bytes that are not text"
-    shown = safe_excerpt(shown.rstrip(". \n"), key)
+    shown = safe_excerpt(shown.rstrip(". \n"), keys)
     return f': "{shown}"' if shown else ""

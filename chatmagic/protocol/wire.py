@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Self
@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 from chatmagic import _json
 from chatmagic._json import digest, finite_number, shared_fields, whole_number
 from chatmagic.models import BodyFacts, Message, Origin, Reply, State, Usage
+from chatmagic.protocol.api_key import KeyRedactor, Secret, redacted
 from chatmagic.protocol.thoughts import ThoughtSplitter
 from chatmagic.safe_text import without_lone_surrogates
 
@@ -439,18 +440,23 @@ _FACTS: Final = tuple(item.name for item in fields(BodyFacts))
 
 
 class ReplyBuilder:
-    """Reply under construction: its text and its facts so far.
+    """Reply under construction: its text and its facts so far, without any key.
 
     Attributes:
         on_thoughts: called with each fragment of the reasoning.
 
     Args:
+        keys: the keys that are known.
         most: largest number of bytes of its texts in UTF-8, thoughts included; ``None`` is
             unlimited. What exceeds it is left out.
     """
 
-    def __init__(self, most: int | None = None) -> None:
+    def __init__(self, keys: Iterable[Secret] = (), *, most: int | None = None) -> None:
         """Start with nothing."""
+        self._keys = tuple(keys)
+        self._text_keys = KeyRedactor(self._keys)
+        self._thought_keys = KeyRedactor(self._keys)
+        self._has_key_in_facts = False
         self.on_thoughts: Callable[[str], object] | None = None
         self._left: float = math.inf if most is None else most
         self._facts: dict[str, Any] = {}
@@ -467,10 +473,30 @@ class ReplyBuilder:
     def facts(self) -> BodyFacts:
         """The facts beside the text so far; the latest value of each counts."""
         # These two come in fragments, as the text does.
-        thoughts = "".join([*self._thoughts, self._splitter.held[0]]).strip()
+        held = self._thought_keys.held + self._splitter.held[0]
+        thoughts = "".join([*self._thoughts, held]).strip()
         refusal = "".join(self._refusal)
-        facts = BodyFacts(**self._facts)
-        return replace(facts, refusal=refusal or None, reasoning=thoughts or None)
+        facts = replace(
+            BodyFacts(**self._facts), refusal=refusal or None, reasoning=thoughts or None
+        )
+        without = replace(
+            facts,
+            model=self._without_keys(facts.model),
+            finish_reason=self._without_keys(facts.finish_reason),
+            refusal=self._without_keys(facts.refusal),
+            reasoning=self._without_keys(facts.reasoning),
+        )
+        self._has_key_in_facts = self._has_key_in_facts or without != facts
+        return without
+
+    def _without_keys(self, text: str | None) -> str | None:
+        return None if text is None else redacted(text, self._keys)
+
+    @property
+    def has_removed_key(self) -> bool:
+        """Whether the reply so far held a key, which was removed."""
+        found = self._text_keys.has_removed, self._thought_keys.has_removed
+        return self._has_key_in_facts or any(found)
 
     @property
     def finish_reason(self) -> str | None:
@@ -506,7 +532,7 @@ class ReplyBuilder:
     def text(self) -> str:
         """The text so far."""
         self._join()
-        return self._text + self._splitter.held[1]
+        return self._text + self._text_keys.held + self._splitter.held[1]
 
     def add(self, chunk: Chunk) -> str:
         """Add a chunk.
@@ -518,7 +544,7 @@ class ReplyBuilder:
 
         Returns:
             The text that the chunk adds. Half of a surrogate pair at its end waits for the other
-            half.
+            half, and the beginning of a key for the rest of it.
         """
         for name in _FACTS:
             if fact := getattr(chunk, name):
@@ -529,13 +555,24 @@ class ReplyBuilder:
             self._think(self._within(chunk.reasoning))
         if chunk.whole and self._in_deltas:
             self._held = ""
-            content = without_lone_surrogates(chunk.content)
-            # A shorter one cannot repeat the text, which is not joined for it.
-            before = self.text if len(content) >= self._length else ""
-            return self._keep(self._within(content.removeprefix(before)))
+            new = self._new_of_whole(without_lone_surrogates(chunk.content))
+            return self._keep(self._within(new))
         if chunk.content:
             self._in_deltas = not chunk.whole
         return self._put_together(chunk.content)
+
+    def _new_of_whole(self, content: str) -> str:
+        """Return the part of a whole reply that has not come in fragments."""
+        content = self._text_keys.without_keys(content)
+        # A shorter one cannot repeat the text, which is not joined for it.
+        if len(content) < self._length:
+            return content
+        self._join()
+        before = self._text + self._splitter.held[1]
+        if not content.startswith(before):
+            return content
+        self._text_keys.drop()  # the whole reply holds it, too
+        return content[len(before) :]
 
     def append(self, content: str) -> str:
         """Add a delta that equals the one before it, except for its content.
@@ -567,9 +604,16 @@ class ReplyBuilder:
         text = self._keep(without_lone_surrogates(text))
         thoughts, held = self._splitter.rest()
         self._think(thoughts)
-        return text + self._keep(held)
+        self._add_thoughts(self._thought_keys.rest())
+        text += self._keep(held)
+        rest = self._text_keys.rest()
+        self._pieces.append(rest)
+        return text + rest
 
     def _think(self, text: str) -> None:
+        self._add_thoughts(self._thought_keys.feed(text))
+
+    def _add_thoughts(self, text: str) -> None:
         if text:
             self._thoughts.append(without_lone_surrogates(text))
             if self.on_thoughts is not None:
@@ -579,6 +623,7 @@ class ReplyBuilder:
         if not self._splitter.has_reply:
             thoughts, text = self._splitter.feed(text)
             self._think(thoughts)
+        text = self._text_keys.feed(text)
         self._pieces.append(text)
         self._length += len(text)
         if len(self._pieces) == MOST_PIECES:

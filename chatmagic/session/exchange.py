@@ -89,12 +89,14 @@ class Answer:
         problem: the error that ended it early; ``None`` for a whole answer.
         took: its cost in credits; ``None`` if unknown.
         is_sent: whether the request may have reached the service.
+        has_removed_key: whether it held a key, which was removed.
     """
 
     reply: Reply[Any]
     problem: BaseException | None = None
     took: int | None = None
     is_sent: bool = False
+    has_removed_key: bool = False
 
     def whole(self) -> Reply[Any]:
         """Return the whole reply.
@@ -152,5 +154,5 @@ def send(sending: Sending) -> Answer:
                     # For a transport that ignores the halt, or that has the whole reply.
                     raise ChatInterrupted("Stopped.", reply=stream.reply)  # noqa: TRY301
     except BaseException as error:  # noqa: BLE001 - whoever asked raises it
-        return Answer(stream.reply, error)
-    return Answer(stream.reply)
+        return Answer(stream.reply, error, has_removed_key=stream.has_removed_key)
+    return Answer(stream.reply, has_removed_key=stream.has_removed_key)

@@ -51,6 +51,7 @@ from chatmagic.session.environment import ClientPool, Environment, setup_for
 from chatmagic.session.events import Ask
 from chatmagic.session.exchange import Link, Sending, exchange
 from chatmagic.session.habits import Habits
+from chatmagic.session.key_note import KeyNote
 from chatmagic.session.ledger import Ledger, Meter, service_of
 from chatmagic.session.worker import Worker
 
@@ -113,7 +114,7 @@ class RowAsker:
         self._ask = replace(ask, form=schema)
         self._cell = environment.cell()[0]
         self._front = [] if value is None else [value]
-        self._links: list[Link] = [ledger, habits]
+        self._links: list[Link] = [KeyNote(environment.notify), ledger, habits]
         self._extra = (clients.given or self._client).setup.extra_body or {}
         self._variables = () if ask.allow_secrets else secret_variables(os.environ)
         fields = json.dumps({**self._extra}, ensure_ascii=False, default=str)

@@ -45,7 +45,7 @@ class Recorder:
         reply = replace(answer.reply, took=took)
         for exchange in answers:
             new = transports.recorded(
-                lookup.query.asked, exchange, reply, sending.client.endpoint.key
+                lookup.query.asked, exchange, reply, sending.client.endpoint.known_keys
             )
             if new is not None:
                 try:

@@ -57,11 +57,14 @@ class SecretCheck:
         """
         ask, window = asked.as_sent(above)
         instructions = window.instructions
-        if any(key.is_in(ask.thread or "") for key in endpoint.known_keys):
-            raise InputError(
-                "The name of the thread holds your API key. Nothing was sent.",
-                hint="A key that others may have seen should be revoked.",
-            )
+        # A turn's record holds these beside the texts that are sent.
+        beside = {"name of the thread": ask.thread or "", "question as typed": ask.typed or ""}
+        for name, text in beside.items():
+            if any(key.is_in(text) for key in endpoint.known_keys):
+                raise InputError(
+                    f"The {name} holds an API key of yours. Nothing was sent.",
+                    hint="A key that others may have seen should be revoked.",
+                )
         variables = secret_variables(os.environ)
         # A session keeps no secret, only a digest that shows a change.
         about = digest(

@@ -73,6 +73,7 @@ from chatmagic.session.events import (
 )
 from chatmagic.session.exchange import Answer, Link, Receiver, Sending, exchange
 from chatmagic.session.habits import Habits
+from chatmagic.session.key_note import KeyNote
 from chatmagic.session.ledger import Ledger, Reservation
 from chatmagic.session.prepare import Prepared, QuestionPlace, Setup, keep, prepare
 from chatmagic.session.recorder import Recorder
@@ -160,7 +161,8 @@ class Session:
     @property
     def links(self) -> list[Link]:
         """The links that a question goes through on its way to the service."""
-        return [Recorder(self.cassette, self.state_lock), self.ledger, self.habits]
+        note = KeyNote(self.environment.notify)
+        return [note, Recorder(self.cassette, self.state_lock), self.ledger, self.habits]
 
     @property
     def place(self) -> Place:

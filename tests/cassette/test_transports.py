@@ -44,9 +44,9 @@ def recorded(script: Any, request: Request = HELLO) -> tuple[Interaction | None,
         made: list[ReplyStream] = []
 
         def keep(heard: RecordingTransport) -> None:
-            key = client.endpoint.key
+            keys = client.endpoint.known_keys
             asked = Interaction.asked(request)
-            kept.append(transports.recorded(asked, heard, replace(made[0].reply, took=1), key))
+            kept.append(transports.recorded(asked, heard, replace(made[0].reply, took=1), keys))
 
         made.append(client.send(request, None, lambda inner: RecordingTransport(inner, keep)))
         try:
@@ -202,14 +202,20 @@ def test_nothing_else_is_kept(sent: bytes) -> None:
 
 
 def test_the_key_is_in_nothing_that_is_kept() -> None:
-    """It is taken out of an error, and a reply that holds it is not kept."""
+    """It is taken out of an error, of a reply and of the headers that are kept."""
     leak = {"error": "invalid_api_key", "message": f"Incorrect key: {KEY}"}
     one, _ = recorded(once(document(leak, "401 No")))
     assert one is not None
     assert KEY not in repr(one)
     assert "[key removed]" in json.dumps(one.error)
-    one, error = recorded(once(stream(event(f"Your key is {KEY}"), DONE)))
-    assert (one, error) == (None, None)
+    raw = stream(event(f"Your key is {KEY}"), DONE)
+    raw = raw.replace(b"\r\n", f"\r\nX-RateLimit-Reset: {KEY}\r\n".encode(), 1)
+    one, error = recorded(once(raw))
+    assert error is None
+    assert one is not None
+    assert one.text == "Your key is [key removed]"
+    assert ("X-RateLimit-Reset", "[key removed]") in one.headers
+    assert KEY not in repr(one)
 
 
 def test_a_replay_can_be_stopped() -> None:

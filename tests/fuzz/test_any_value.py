@@ -143,7 +143,7 @@ def test_no_refusal_tells_the_key(  # noqa: PLR0917 - hypothesis gives them by n
     text = {"plain": said, "html": f"<title>{said}</title>"}.get(form) or json.dumps(value)
     line = str(
         error_from_response(
-            Answer(status, headers, NOW, secret), text.encode("utf-8", "surrogatepass")
+            Answer(status, headers, NOW, (secret,)), text.encode("utf-8", "surrogatepass")
         )
     )
     assert one_line(line, len(line)) == line

@@ -11,6 +11,7 @@ import pytest
 
 from chatmagic.errors import InputError
 from chatmagic.protocol.api_key import (
+    KeyRedactor,
     Secret,
     is_secret_name,
     looks_like_a_key,
@@ -90,9 +91,67 @@ def test_a_key_is_found_however_it_is_written(value: str) -> None:
     assert Secret.or_none(5) is Secret.or_none("two words") is None
 
 
-def test_a_short_key_is_taken_out_as_a_word() -> None:
-    """Else a text would be full of holes where nothing was."""
-    assert Secret("a").redact("a banana") == "[key removed] banana"
+@pytest.mark.parametrize("word", ["a", "EMPTY", "none", "ollama", "7letter", "7\\letter"])
+def test_a_placeholder_is_never_looked_for(word: str) -> None:
+    """It is an ordinary word, and a text would be full of holes where nothing was."""
+    key, text = Secret(word), f"{word} {word}"
+    assert key.redact(text) == text
+    assert not key.is_in(text)
+    redactor = KeyRedactor([key])
+    assert (redactor.feed(text), redactor.rest(), redactor.has_removed) == (text, "", False)
+
+
+LONG = Secret("sk-abcdefgh-0123456789")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize("key", [LONG, Secret(KEY), Secret("ssssssst")])
+def test_a_key_in_fragments_is_removed(key: Secret, size: int) -> None:
+    """However it is cut; the text around it arrives, and as soon as it can be no key."""
+    text = f"So s it is: {key.reveal()}, sk- and {key.reveal().upper()}."
+    redactor = KeyRedactor([LONG, key])
+    pieces = [redactor.feed(text[at : at + size]) for at in range(0, len(text), size)]
+    assert "".join(pieces) + redactor.rest() == "So s it is: [key removed], sk- and [key removed]."
+    assert redactor.has_removed
+
+
+def test_only_the_beginning_of_a_key_waits() -> None:
+    """Any other text is passed on at once, and the rest at the end."""
+    redactor = KeyRedactor([LONG])
+    assert [
+        redactor.feed(text) for text in ("a ", "tasking", " sk-a", "x", " sk", "-abc", "d")
+    ] == [
+        "a ",
+        "tasking",
+        " ",
+        "sk-ax",
+        " ",
+        "",
+        "",
+    ]
+    assert redactor.held == redactor.rest() == "sk-abcd"
+    assert redactor.rest() == ""
+    assert not redactor.has_removed
+
+
+def test_the_larger_part_of_a_key_is_no_rest() -> None:
+    """A reply may be cut in the middle of it."""
+    redactor = KeyRedactor([LONG])
+    assert redactor.feed(f"a {LONG.reveal()[:-1]}") == "a "
+    assert redactor.held == redactor.rest() == "[key removed]"
+    assert redactor.has_removed
+
+
+def test_the_longer_of_two_keys_is_removed_whole() -> None:
+    """Nothing of it stays if it begins as the other does."""
+    shorter = Secret(LONG.reveal()[:12])
+    redactor = KeyRedactor([shorter, LONG])
+    assert redactor.without_keys(f"{LONG.reveal()} {shorter.reveal()}") == (
+        "[key removed] [key removed]"
+    )
+    redactor.feed("sk-")
+    redactor.drop()
+    assert redactor.rest() == ""
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def told(
 ) -> ChatError:
     """Give the error for an answer."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return error_from_response(Answer(status, headers or [], NOW, KEY), raw)
+    return error_from_response(Answer(status, headers or [], NOW, (KEY,)), raw)
 
 
 @pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 429, 500, 302])
@@ -225,7 +225,7 @@ def test_the_key_is_taken_out_of_what_is_shown() -> None:
         for status in (200, 400, 401, 403, 404, 413, 429, 500):
             assert "7d1f" not in str(told(status, body))
     assert "bad [key removed]!" in str(told(400, {"error": f"bad {key}!"}))
-    assert safe_excerpt(f"bad {key[:-1]}", KEY) == "bad [key removed]"  # at a cut
+    assert safe_excerpt(f"bad {key[:-1]}", [KEY]) == "bad [key removed]"  # at a cut
     moved = [("Location", f"https://{key}.example.org/?api_key={key}")]
     assert "7d1f" not in str(told(302, b"", moved))
 
@@ -246,8 +246,8 @@ def test_the_key_is_taken_out_of_what_is_shown() -> None:
 )
 def test_a_redirect_names_the_new_origin_alone(status: int, location: str, words: str) -> None:
     """Where it points is named without path, query or user name; nothing was followed."""
-    for key in (KEY, None):
-        error = redirected(status, location, key)
+    for keys in ((KEY,), ()):
+        error = redirected(status, location, keys)
         assert words in str(error)
         assert "login page" not in str(error)
         assert "secret" not in str(error)
@@ -290,17 +290,17 @@ TLS_WANTED = [
 @pytest.mark.parametrize("body", TLS_WANTED)
 def test_a_port_that_wants_https_is_told(body: bytes) -> None:
     """As nginx, Go, Apache and Tomcat say it; where http was asked, and nothing else is wrong."""
-    error = error_from_response(Answer(400, [], NOW, KEY, "http://chat.example.org"), body)
+    error = error_from_response(Answer(400, [], NOW, (KEY,), "http://chat.example.org"), body)
     assert error.message.startswith("That port requires https: ")
     assert "with https" in str(error.hint)
     for status, base_url in ((500, "http://chat.example.org"), (400, "https://chat.example.org")):
-        other = error_from_response(Answer(status, [], NOW, KEY, base_url), body)
+        other = error_from_response(Answer(status, [], NOW, (KEY,), base_url), body)
         assert "requires https" not in str(other)
 
 
-def redirected(status: int, location: str, key: Secret | None = KEY) -> ChatError:
+def redirected(status: int, location: str, keys: tuple[Secret, ...] = (KEY,)) -> ChatError:
     """Return the error for a redirect by the service."""
-    answer = Answer(status, [("location", location)], NOW, key, "https://chat.example.org/v1")
+    answer = Answer(status, [("location", location)], NOW, keys, "https://chat.example.org/v1")
     error = error_from_response(answer, b"moved")
     assert isinstance(error, NotUnderstoodError)
     assert "was not followed" in str(error)
@@ -347,12 +347,12 @@ def test_an_error_in_place_of_a_reply_says_its_own_status(
     error_body = ErrorBody.from_json(body)
     assert error_body is not None
     fields = [("Retry-After", "20")]
-    error = error_in_reply(Answer(200, fields, NOW, KEY), error_body, begun=False)
+    error = error_in_reply(Answer(200, fields, NOW, (KEY,)), error_body, begun=False)
     assert type(error) is kind
     assert words in str(error)
     assert str(error).endswith("Try again in 20 s.")
     assert error.status == 200
-    begun = error_in_reply(Answer(200, fields, NOW, KEY), error_body, begun=True)
+    begun = error_in_reply(Answer(200, fields, NOW, (KEY,)), error_body, begun=True)
     assert type(begun) is CutOffError
     assert begun.credits == error.credits
 
@@ -391,12 +391,12 @@ def test_a_body_is_read_in_its_own_letters(body: bytes, content_type: str, text:
     assert body_text(body, [("Content-Type", content_type)]) == text
 
 
-@pytest.mark.parametrize("key", [KEY, None])
-def test_a_page_is_quoted_by_its_title_else_by_its_words(key: Secret | None) -> None:
+@pytest.mark.parametrize("keys", [(KEY,), ()])
+def test_a_page_is_quoted_by_its_title_else_by_its_words(keys: tuple[Secret, ...]) -> None:
     """As the middle of a sentence; what is empty adds nothing to it."""
     nothing = ErrorBody()
     page = "<html><title>Bad &amp; gone </title><body>Sorry</body></html>"
-    assert quoted_error(nothing, page, key) == ': "Bad & gone"'
-    assert quoted_error(nothing, "<p>Sorry</p><script>x()</script>", key) == ': "Sorry"'
-    assert quoted_error(ErrorBody(error="e", message="m."), page, key) == ': "m (e)"'
-    assert not quoted_error(nothing, "", key)
+    assert quoted_error(nothing, page, keys) == ': "Bad & gone"'
+    assert quoted_error(nothing, "<p>Sorry</p><script>x()</script>", keys) == ': "Sorry"'
+    assert quoted_error(ErrorBody(error="e", message="m."), page, keys) == ': "m (e)"'
+    assert not quoted_error(nothing, "", keys)

@@ -174,6 +174,6 @@ def test_the_own_key_is_never_allowed(session: Session, emulator: Emulator) -> N
     for allowed in (False, True):
         with pytest.raises(InputError, match="holds your API key"):
             session.ask(f"echo:{KEY} {VALUE}", allow_secrets=allowed)
-        with pytest.raises(InputError, match="name of the thread holds your API key"):
+        with pytest.raises(InputError, match="name of the thread holds an API key of yours"):
             session.ask("echo:a", thread=KEY, allow_secrets=allowed)
     assert emulator.requests == []

@@ -1,0 +1,39 @@
+"""Note on a reply that held an API key, which was removed from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from chatmagic.advice import Advice
+from chatmagic.client import config
+from chatmagic.protocol.api_key import REMOVED
+from chatmagic.session.exchange import Answer, Sending
+
+
+@dataclass(frozen=True, slots=True)
+class KeyNote:
+    """Link that says once for each service that a reply held a key.
+
+    Args:
+        notify: shows a line to the user.
+    """
+
+    notify: Callable[[str | Advice], object]
+
+    def __call__(self, sending: Sending, proceed: Callable[[Sending], Answer]) -> Answer:
+        """Pass a request on, and look at its answer.
+
+        Args:
+            sending: the request.
+            proceed: the next step.
+        """
+        answer = proceed(sending)
+        if answer.has_removed_key:
+            line = (
+                f"A reply from {sending.client.endpoint.shown_place()} held an API key of yours; "
+                f"{REMOVED} stands in its place. If others could read it, revoke the key."
+            )
+            for new in config.new_warnings([line]):
+                self.notify(new)
+        return answer
