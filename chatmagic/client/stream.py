@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Any, Final, Literal, Self
 
 from chatmagic import advice
-from chatmagic._json import has_many_values, shared_fields
+from chatmagic._json import has_many_values
 from chatmagic._log import swallowed
 from chatmagic.advice import sentences
 from chatmagic.client import network_errors

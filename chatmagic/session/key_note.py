@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from chatmagic._log import swallowed
 from chatmagic.advice import Advice
 from chatmagic.client import config
 from chatmagic.protocol.api_key import REMOVED
@@ -35,5 +36,6 @@ class KeyNote:
                 f"{REMOVED} stands in its place. If others could read it, revoke the key."
             )
             for new in config.new_warnings([line]):
-                self.notify(new)
+                with swallowed():  # a warning may be an error, which must not lose the reply
+                    self.notify(new)
         return answer

@@ -18,6 +18,7 @@ from chatmagic import _json
 from chatmagic._json import digest
 from chatmagic.models import Credits, Message, Usage
 from chatmagic.protocol import wire
+from chatmagic.protocol.api_key import REMOVED, Secret
 from chatmagic.protocol.wire import (
     NOT_IN_DIGEST,
     Chunk,
@@ -634,3 +635,48 @@ def test_a_text_is_cut_at_its_limit() -> None:
     assert builder.append("é") == ""
     assert builder.append("more") == ""
     assert builder.is_full
+
+
+PRIVATE = "sk-private-0123"
+WITH_KEY = f"one {PRIVATE} two"
+WITHOUT = f"one {REMOVED} two"
+
+
+@pytest.mark.parametrize("size", [1, 4, 99])
+def test_a_key_is_removed_from_every_text_of_a_reply(size: int) -> None:
+    """From its text, thoughts, refusal and the names of its facts, however they are divided."""
+    pieces = [WITH_KEY[at : at + size] for at in range(0, len(WITH_KEY), size)]
+    builder = ReplyBuilder([Secret(PRIVATE)])
+    shown: list[str] = []
+    thought: list[str] = []
+    builder.on_thoughts = thought.append
+    for piece in pieces:
+        shown.append(builder.add(Chunk(piece, reasoning=piece, refusal=piece)))
+    assert PRIVATE[: len(PRIVATE) // 2 + 1] not in builder.text
+    builder.add(Chunk(model=WITH_KEY, finish_reason=WITH_KEY))
+    shown.append(builder.rest())
+    facts = builder.facts
+    assert ("".join(shown), builder.text, "".join(thought)) == (WITHOUT, WITHOUT, WITHOUT)
+    assert (facts.reasoning, facts.refusal) == (WITHOUT, WITHOUT)
+    assert (facts.model, facts.finish_reason) == (WITHOUT, WITHOUT)
+    assert builder.has_removed_key
+
+
+def test_a_key_of_the_facts_alone_is_removed_too() -> None:
+    """And noticed, though no text held it."""
+    builder = ReplyBuilder([Secret(PRIVATE)])
+    builder.add(Chunk("one", model=PRIVATE))
+    assert not builder.has_removed_key
+    assert builder.facts.model == REMOVED
+    assert builder.has_removed_key
+    assert builder.text == "one"
+
+
+def test_a_whole_reply_adds_only_its_end_also_where_it_holds_a_key() -> None:
+    """The fragments before it are compared as they are kept, without the key."""
+    builder = ReplyBuilder([Secret(PRIVATE)])
+    shown = [builder.append(f"one {PRIVATE[:4]}")]
+    shown.append(builder.add(Chunk(WITH_KEY, whole=True)))
+    shown.append(builder.add(Chunk("one", whole=True)))
+    shown.append(builder.add(Chunk(f"other {PRIVATE} text, which is longer", whole=True)))
+    assert shown == ["one ", f"{REMOVED} two", "one", f"other {REMOVED} text, which is longer"]

@@ -32,3 +32,16 @@ def test_it_is_said_once_for_a_service(monkeypatch: pytest.MonkeyPatch) -> None:
     (line,) = lines
     assert str(line).startswith("A reply from https://chat.example:443 held an API key of yours; ")
     assert KEY not in str(line)
+
+
+def test_a_warning_that_is_an_error_loses_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reply is paid, whatever becomes of its note."""
+    monkeypatch.setattr(config, "warned", set())
+
+    def refuse(line: object) -> None:
+        raise UserWarning(line)
+
+    answer = Answer(Reply("[key removed]"), has_removed_key=True)
+    with Client("https://chat.example/v1", KEY) as client:
+        sending = Sending(client, Request((Message("user", "hello"),)), "", "cell", None)
+        assert KeyNote(refuse)(sending, lambda _: answer) is answer
