@@ -1,4 +1,4 @@
-"""Facts of an answer's headers: credits, requests left, date and wait; their figures in words.
+"""Facts of an answer's headers: credits, requests left and date; their figures in words.
 
 An absent or malformed value is unknown, never 0, and never an exception. A figure holds for the
 time at which its response was written. It may have changed since, as other keys of the account draw
@@ -44,7 +44,6 @@ _HIGHEST: Final = 10**15
 _YEAR: Final = timedelta(days=365)
 _FAR_YEAR: Final = 9_000  # so that no sum goes beyond the calendar
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SECONDS: Final = r"(?a)\d{1,15}(\.\d{1,15})?"
 # HTTP dates are in GMT and say so, except the oldest form, which ends in the year.
 _HTTP_DATE: Final = r"(?a)[A-Z][a-z]+,? .+ (GMT|UTC|\d{4})"
 # A proxy joins repeated headers with commas. The comma inside an HTTP date follows the
@@ -85,10 +84,10 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     def reset(text: str) -> datetime | None:
         return _reset(text, seen_at)
 
-    limit = _header(headers, "x-ratelimit-limit", _figure)
+    limit = header_value(headers, "x-ratelimit-limit", _figure)
     used = None
     resets_at = None
-    remaining = _header(headers, "x-ratelimit-remaining", _figure)
+    remaining = header_value(headers, "x-ratelimit-remaining", _figure)
     if body is not None:
         own_limit = _bounded(body.limit)
         limit = limit if own_limit is None else own_limit
@@ -98,9 +97,10 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
         used = _difference(limit, remaining)
     elif limit is not None:
         remaining = max(limit - used, 0)
-    resets_at = resets_at or _header(headers, "x-ratelimit-reset", reset)
+    resets_at = resets_at or header_value(headers, "x-ratelimit-reset", reset)
     spent, budget = (
-        _header(headers, f"x-litellm-key-{name}", _spending) for name in ("spend", "max-budget")
+        header_value(headers, f"x-litellm-key-{name}", _spending)
+        for name in ("spend", "max-budget")
     )
     if {limit, remaining, used, resets_at, spent, budget} == {None}:
         return None
@@ -119,33 +119,7 @@ def date(headers: Headers) -> datetime | None:
     Args:
         headers: as for :func:`from_headers`.
     """
-    return _header(headers, "date", _http_date)
-
-
-def retry_after(headers: Headers, now: datetime) -> datetime | None:
-    """Return the time from which to ask again (``Retry-After``), by this machine's clock.
-
-    Args:
-        headers: as for :func:`from_headers`.
-        now: the time of the response's arrival, aware, from which the wait is counted.
-
-    Returns:
-        The time, with seconds rounded up; ``None`` if the header is missing, malformed, before the
-        answer's own ``Date``, or more than a year away.
-    """
-    arrived = now.astimezone(UTC)
-    written = date(headers) or arrived
-
-    def read(text: str) -> datetime | None:
-        if re.fullmatch(_SECONDS, text):
-            wait = timedelta(seconds=math.ceil(float(text)))
-        elif until := _http_date(text):
-            wait = until - written
-        else:
-            return None
-        return arrived + wait if timedelta() <= wait <= _YEAR else None
-
-    return _header(headers, "retry-after", read)
+    return header_value(headers, "date", http_date)
 
 
 def level(credits: Credits | None) -> Level:
@@ -246,8 +220,16 @@ def left_words(credits: Credits | None) -> str:
     return "credits unknown"
 
 
-def _header(headers: Headers, name: str, read: Callable[[str], _Value | None]) -> _Value | None:
-    """Return the value of one header; ``None`` if there is none, or several that differ."""
+def header_value(
+    headers: Headers, name: str, read: Callable[[str], _Value | None]
+) -> _Value | None:
+    """Return the value of one header; ``None`` if there is none, or several that differ.
+
+    Args:
+        headers: as for :func:`from_headers`.
+        name: the header's name in small letters.
+        read: returns the value of a text; ``None`` if it is malformed.
+    """
     texts = [
         text
         for key, value in headers
@@ -292,7 +274,12 @@ def _reset(text: str, seen_at: datetime) -> datetime | None:
     return None
 
 
-def _http_date(text: str) -> datetime | None:
+def http_date(text: str) -> datetime | None:
+    """Return the time of an HTTP date (RFC 9110, section 5.6.7); ``None`` for any other text.
+
+    Args:
+        text: the value of a header.
+    """
     if not re.fullmatch(_HTTP_DATE, text):
         return None
     try:
@@ -329,11 +316,12 @@ def request_limit(headers: Headers, now: datetime) -> RequestLimit | None:
     """
     seen_at = date(headers) or now.astimezone(UTC)
     limit, remaining = (
-        _header(headers, f"x-ratelimit-{name}-requests", _figure) for name in ("limit", "remaining")
+        header_value(headers, f"x-ratelimit-{name}-requests", _figure)
+        for name in ("limit", "remaining")
     )
     if remaining is None:
         return None
-    seconds = _header(headers, "x-ratelimit-reset-requests", _seconds)
+    seconds = header_value(headers, "x-ratelimit-reset-requests", _seconds)
     ends_at = None if seconds is None else seen_at + timedelta(seconds=seconds)
     return RequestLimit(limit, remaining, ends_at)
 

@@ -35,6 +35,7 @@ from chatmagic.errors import (
 )
 from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import retry_time
 from chatmagic.protocol.api_key import Secret, redacted
 from chatmagic.protocol.url import origin
 from chatmagic.protocol.wire import ErrorBody
@@ -162,7 +163,8 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
     status = answer.status
     text = body_text(body, answer.headers)
     try:
-        error_body = ErrorBody.from_json(json.loads(text, strict=False)) or ErrorBody()
+        value = json.loads(text, strict=False)
+        error_body = ErrorBody.from_json(value) or ErrorBody(source=value)
     except (ValueError, RecursionError):
         error_body = ErrorBody()
     quote = quoted_error(error_body, text, answer.keys)
@@ -183,7 +185,7 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
         error = _redirect(answer, at)
     else:
         error = _no_service(error_body, quote, at)
-    return _completed(error, answer, credits)
+    return _completed(error, answer, credits, error_body, text)
 
 
 def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> ChatError:
@@ -209,20 +211,31 @@ def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> Cha
         error = _TOO_LONG.error(f"{_TOO_LONG.event}{quote} {at}.", hint=advice.LESS)
     else:
         error = ServiceError(f"The service answered with an error{quote} {at}.", hint=_UNSENT)
-    return _completed(error, answer, credits)
+    return _completed(error, answer, credits, error_body)
 
 
-def _completed(error: ChatError, answer: Answer, credits: Credits | None) -> ChatError:
+def _completed(
+    error: ChatError,
+    answer: Answer,
+    credits: Credits | None,
+    error_body: ErrorBody,
+    text: str = "",
+) -> ChatError:
     """Return an error with the status, the credits and the wait that its response names."""
     error.status = answer.status
     error.credits = credits
-    until = crediting.retry_after(answer.headers, answer.now)
+    fields = retry_time.time_fields(error_body.source)
+    words = error_body.message or error_body.error or text
+    until = retry_time.retry_after(answer.headers, answer.now, fields, words)
     when = None if until is None else _wait_words(until, answer.now)
     if isinstance(error, RateLimitError):
         if until is None and credits is not None and credits.resets_at is not None:
             left = credits.resets_at - credits.seen_at
             until = answer.now + left
             when = _wait_words(until, answer.now) if timedelta() <= left <= _SOON else _AFTER
+        elif until is None:
+            until = retry_time.limit_reset(answer.headers, answer.now, fields)
+            when = None if until is None else _wait_words(until, answer.now)
         figures = crediting.used_words(credits)
         error.advice = sentences(figures, when or error.advice or _WAIT)
     elif when or error.advice == sentences(_UNSENT):

@@ -277,6 +277,7 @@ class ErrorBody:
         reset_at: when the limit resets, as it was written.
         status: the HTTP status that the body itself names (compatible servers).
         code: the error's code, where it is a word (compatible servers).
+        source: the JSON from which it was read, which may name a time to ask again.
     """
 
     error: str | None = None
@@ -286,6 +287,7 @@ class ErrorBody:
     reset_at: str | None = None
     status: int | None = None
     code: str | None = None
+    source: object = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_json(cls, value: object) -> Self | None:
@@ -316,7 +318,7 @@ class ErrorBody:
         if not is_named and (message is None or "choices" in value):
             return None
         if name is None and message is None:
-            return None if named is None else cls(error=_as_written(named))
+            return None if named is None else cls(error=_as_written(named), source=value)
         return cls(
             error=name,
             message=message,
@@ -325,6 +327,7 @@ class ErrorBody:
             reset_at=str(reset) if isinstance(reset, str | int) else None,
             status=_status(outer.get("code")) or _status(outer.get("status")),
             code=code,
+            source=value,
         )
 
     @classmethod

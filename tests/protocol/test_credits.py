@@ -58,11 +58,6 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     return crediting.from_headers(pairs_of(headers), now, body)
 
 
-def retry_after(headers: Headers, now: datetime) -> datetime | None:
-    """Give the time that ``Retry-After`` names."""
-    return crediting.retry_after(pairs_of(headers), now)
-
-
 def test_the_headers_are_read() -> None:
     """The three headers and the response's own date make the figures."""
     credits = Credits(100, 87, 13, RESET, WRITTEN)
@@ -216,44 +211,6 @@ def test_what_an_error_leaves_out_the_headers_say(body: ErrorBody, expected: Cre
 
 
 @pytest.mark.parametrize(
-    ("values", "when"),
-    [
-        (["0"], NOW),
-        (["60"], NOW + timedelta(seconds=60)),
-        (["5.289"], NOW + timedelta(seconds=6)),
-        (["60", "60"], NOW + timedelta(seconds=60)),
-        (["60, 60"], NOW + timedelta(seconds=60)),
-        (["31536000"], NOW + timedelta(days=365)),
-        (["Fri, 02 Jan 2026 00:00:00 GMT"], RESET),
-        (["Thu, 01 Jan 2026 09:30:00 GMT"], NOW),
-        (["Fri, 01 Jan 2027 09:30:00 GMT"], NOW + timedelta(days=365)),
-        (["Thu, 01 Jan 2026 09:29:59 GMT"], None),
-        (["Fri, 01 Jan 2027 09:30:01 GMT"], None),
-        (["31536001"], None),
-        (["60", "61"], None),
-        (["-5"], None),
-        (["1e3"], None),
-        (["\u0661"], None),
-        ([], None),
-    ],
-)
-def test_retry_after(values: list[str], when: datetime | None) -> None:
-    """Seconds, rounded up, or an HTTP date; nothing past, absurd or contradicting."""
-    pairs = [("retry-after", value) for value in values]
-    assert retry_after([*pairs, ("date", "Thu, 01 Jan 2026 09:30:00 GMT")], NOW) == when
-
-
-def test_retry_after_is_measured_by_the_clock_that_wrote_it() -> None:
-    """A date is compared with the response's own, seconds count from when it came."""
-    fast = NOW + timedelta(days=3)
-    headers = {"Date": DATE, "Retry-After": "Fri, 02 Jan 2026 00:00:00 GMT"}
-    assert retry_after(headers, fast) == fast + (RESET - WRITTEN)
-    assert retry_after({"Retry-After": headers["Retry-After"]}, NOW) == RESET
-    later = {"Date": DATE, "Retry-After": "5"}
-    assert retry_after(later, fast) == fast + timedelta(seconds=5)
-
-
-@pytest.mark.parametrize(
     ("spend", "budget", "read"),
     [
         ("0.0123", "5.0", spending(0.0123, 5)),
@@ -353,8 +310,6 @@ def test_no_header_raises(
         assert not re.search("daily|monthly|None", line)
         if credits is not None:
             assert Credits.from_json(credits.to_json()) == credits
-    waited = retry_after(headers, now)
-    assert waited is None or waited.tzinfo == UTC
 
 
 @example(year=2026, rest="9" * 30)

@@ -329,6 +329,36 @@ def test_any_error_says_how_long_to_wait(value: str, words: str, status: int) ->
 
 
 @pytest.mark.parametrize(
+    ("status", "body", "headers", "wait"),
+    [
+        (429, {"error": {"message": "Please try again in 1.2s."}}, [], 1.2),
+        (429, {"error": {"message": "no", "details": [{"retryDelay": "3s"}]}}, [], 3),
+        (429, {"retry_after": 3}, [], 3),
+        (429, "Please retry after 20 seconds", [], 20),
+        (429, {"error": "slow down"}, [("x-ratelimit-reset-requests", "120ms")], 0.12),
+        (503, {"error": "loading", "estimated_time": 20.0}, [], 20),
+        (503, {"error": "busy"}, [("retry-after-ms", "1500")], 1.5),
+        (503, {"error": "busy"}, [("x-ratelimit-reset-requests", "120ms")], None),
+    ],
+)
+def test_a_wait_is_read_from_headers_and_bodies(
+    status: int, body: object, headers: list[tuple[str, str]], wait: float | None
+) -> None:
+    """The end of a window counts only for a limit."""
+    error = told(status, body.encode() if isinstance(body, str) else body, headers)
+    assert error.retry_after == (None if wait is None else NOW + timedelta(seconds=wait))
+
+
+def test_an_error_in_a_reply_names_its_wait_in_its_body() -> None:
+    """Beside the code that makes it a limit."""
+    inside = {"error": {"code": 429, "message": "no", "metadata": {"retry_after": 3}}}
+    error_body = ErrorBody.from_json(inside)
+    assert error_body is not None
+    error = error_in_reply(Answer(200, [], NOW, (KEY,)), error_body, begun=False)
+    assert error.retry_after == NOW + timedelta(seconds=3)
+
+
+@pytest.mark.parametrize(
     ("body", "kind", "words"),
     [
         ({"error": {"message": "no", "code": 401}}, AuthenticationError, "(error 401, HTTP 200)"),

@@ -1,0 +1,243 @@
+"""Time from which to ask again after a refusal, in every form in which services write it.
+
+The interface shows one form, the time of the reset (fact 11). The others are those of compatible
+servers and of the gateways in front of them: ``Retry-After`` (RFC 9110, section 10.2.3), the
+``RateLimit`` fields (draft-ietf-httpapi-ratelimit-headers, 3 to 10), the headers
+``x-ratelimit-reset-…`` of OpenAI, Groq, Cerebras and Anthropic, ``retry-after-ms`` of Azure,
+``retryDelay`` of Google, ``X-RateLimit-Reset`` in the body of OpenRouter, and sentences such as
+"Please try again in 1.2s".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Final
+
+from chatmagic import _json
+from chatmagic.protocol.credits import Headers, date, header_value, http_date
+
+Field = tuple[str, str]
+"""Field of a body that may tell a time: its name in small letters and digits, and its value."""
+
+MOST_VALUES: Final = 500
+"""Largest number of values of a body that are searched."""
+LONGEST_VALUE: Final = 100
+"""Largest number of characters of a value, or of a header, that tells a time."""
+LONGEST_WORDS: Final = 4_000
+"""Largest number of characters of an explanation that is searched."""
+_YEAR: Final = timedelta(days=365)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_PER_SECOND: Final = (1, 10**3, 10**6, 10**9)
+"""Units of a time since 1970, from seconds to nanoseconds; only one of them is near a date."""
+_NUMBER: Final = r"(?a)\d{1,20}(?:\.\d{1,20})?"
+
+_MILLISECONDS: Final = r"(?:ms|millis|milliseconds?)"
+_UNITS: Final[Mapping[str, float]] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_UNIT: Final = (
+    r"(?:milliseconds?|millis|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])"
+)
+_AMOUNT: Final = r"\d{1,7}(?:\.\d{1,9})?"
+_DURATION: Final = (
+    rf"{_AMOUNT}\s?{_UNIT}(?:(?:,\s?|\s|\sand\s|,\sand\s)?{_AMOUNT}\s?{_UNIT}){{0,4}}"
+)
+_ISO: Final = (
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:\s?(?:Z|UTC)|\s?[+-]\d\d:?\d\d)?"
+)
+_HTTP_DATE: Final = r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
+
+_RETRY_NAME: Final = (
+    r"(?:x?(?:ratelimit|ms)?(?:retryafter|resetafter|resetsin|resetin)|retry(?:delay|in|at)"
+    r"|(?:tryagain|waitfor|wait|availablein|availableat|estimated)(?:in|after|at|time)?)"
+    rf"(?:{_MILLISECONDS}|s|secs?|seconds?|minutes?)?"
+)
+"""Names of headers and fields that tell a wait, whatever was refused."""
+_RESET_NAME: Final = r"[a-z0-9]{0,40}resets?(?:[a-z0-9]{0,40})"
+"""Names of headers and fields that tell the end of a limit's window."""
+_WORDS: Final = (
+    r"(?ai)\b(?:again|retry|retrying|retried|wait|waiting|resets?|available|expires?)"
+    r"(?:[\s:,-]{1,3}(?:in|after|for|at|until|on|about|approximately|another|within|least)\b)"
+    rf"{{0,3}}[\s:]{{0,3}}(?P<when>(?-i:{_ISO}|{_HTTP_DATE})|{_DURATION})"
+)
+_BARE_WORDS: Final = r"(?ai)\bretry[ _-]?after[\s:=\"']{1,4}(?P<when>\d{1,9}(?:\.\d{1,9})?)\b"
+"""A number of seconds without its unit, which only these words announce."""
+_LIMIT_ITEM: Final = r"(?ai)(?:^|[;,\s])(?P<name>remaining|reset|r|t)=(?P<value>\d{1,9})\b"
+
+
+def retry_after(
+    headers: Headers, now: datetime, fields: Iterable[Field] = (), words: str = ""
+) -> datetime | None:
+    """Return the time from which to ask again that an answer names, by this machine's clock.
+
+    Args:
+        headers: names, in any case, and values; a name may occur several times.
+        now: the time of the response's arrival, aware, from which a wait is counted.
+        fields: the fields of the body, of :func:`time_fields`.
+        words: the body's explanation for people.
+
+    Returns:
+        The time, with plain seconds rounded up; ``None`` if nothing names one, or only one that is
+        malformed, past by the answer's own ``Date``, or more than a year away.
+    """
+    names = dict.fromkeys(name.lower() for name, _ in headers)
+    named = [name for name in names if re.fullmatch(_RETRY_NAME, _folded(name))]
+    # Milliseconds are the more exact value of the same wait.
+    named.sort(key=lambda name: not name.endswith("ms"))
+    written = date(headers) or now.astimezone(UTC)
+    waits = [_header(headers, name, written) for name in named]
+    waits += [_wait(value, written, name) for name, value in fields if _is_retry(name)]
+    waits.append(_in_words(words[:LONGEST_WORDS], written))
+    return _first(waits, now)
+
+
+def limit_reset(headers: Headers, now: datetime, fields: Iterable[Field] = ()) -> datetime | None:
+    """Return the time at which a limit ends that a refusal for it names, by this machine's clock.
+
+    Of several limits the exhausted ones count, and of these the last one to end. If no figure shows
+    which are exhausted, the first one to end counts.
+
+    Args:
+        headers: as for :func:`retry_after`.
+        now: as for :func:`retry_after`.
+        fields: as for :func:`retry_after`.
+
+    Returns:
+        As for :func:`retry_after`.
+    """
+    written = date(headers) or now.astimezone(UTC)
+    waits = [_wait(value, written, name) for name, value in fields if not _is_retry(name)]
+    exhausted: list[timedelta | None] = []
+    others: list[timedelta | None] = []
+    for name in dict.fromkeys(name.lower() for name, _ in headers):
+        folded = _folded(name)
+        if folded == "ratelimit":
+            text = next(value for key, value in headers if key.lower() == name)
+            limits = list(_limits(text[: LONGEST_VALUE * 10]))
+        elif "ratelimit" in folded and "reset" in folded:
+            left = header_value(headers, name.replace("reset", "remaining"), _number)
+            limits = [(left, _header(headers, name, written))]
+        else:
+            continue
+        for left, wait in limits:
+            (exhausted if left == 0 else others).append(wait)
+    waits.append(max(_positive(exhausted), default=None))
+    waits.append(min(_positive(others), default=None))
+    return _first(waits, now)
+
+
+def time_fields(value: object) -> tuple[Field, ...]:
+    """Return the fields of a body that may tell a time, by their names.
+
+    Args:
+        value: parsed JSON, searched to a limit.
+    """
+    fields: list[Field] = []
+    waiting = [value]
+    for _ in range(MOST_VALUES):
+        if not waiting:
+            break
+        item = waiting.pop(0)
+        if isinstance(item, Mapping):
+            for name, inner in item.items():
+                folded = _folded(str(name)[:LONGEST_VALUE])
+                is_text = isinstance(inner, str | int | float) and not isinstance(inner, bool)
+                if is_text and re.fullmatch(f"{_RETRY_NAME}|{_RESET_NAME}", folded):
+                    fields.append((folded, str(inner)[:LONGEST_VALUE]))
+            waiting += [inner for inner in item.values() if isinstance(inner, Mapping | list)]
+        elif isinstance(item, list):
+            waiting += [inner for inner in item if isinstance(inner, Mapping | list)]
+    return tuple(fields)
+
+
+def _first(waits: Iterable[timedelta | None], now: datetime) -> datetime | None:
+    """Return the time after the first wait; one of no length counts only without another."""
+    known = [wait for wait in waits if wait is not None and timedelta() <= wait <= _YEAR]
+    wait = next(iter([*_positive(known), *known]), None)
+    return None if wait is None else now.astimezone(UTC) + wait
+
+
+def _positive(waits: Iterable[timedelta | None]) -> list[timedelta]:
+    return [wait for wait in waits if wait is not None and wait > timedelta()]
+
+
+def _folded(name: str) -> str:
+    """Return a name without its case and its punctuation."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _is_retry(name: str) -> bool:
+    return re.fullmatch(_RETRY_NAME, name) is not None
+
+
+def _header(headers: Headers, name: str, written: datetime) -> timedelta | None:
+    """Return the wait that a header names; ``None`` if its values differ."""
+    return header_value(headers, name, partial(_wait, written=written, name=_folded(name)))
+
+
+def _number(text: str) -> float | None:
+    return float(text) if re.fullmatch(_NUMBER, text) else None
+
+
+def _wait(text: str, written: datetime, name: str) -> timedelta | None:
+    """Return the wait that a value names.
+
+    Args:
+        text: a number, a duration or a time.
+        written: the time at which the answer was written.
+        name: the folded name of the value, which may name the unit of a number.
+    """
+    text = text.strip()[:LONGEST_VALUE]
+    number = _number(text)
+    if number is None:
+        if re.fullmatch(f"(?ai){_DURATION}", text):
+            return _duration(text)
+        until = _json.timestamp(text.upper().replace(" UTC", "Z")) or http_date(text)
+        return None if until is None else until - written
+    unit = 1.0
+    if re.search(f"{_MILLISECONDS}$", name):
+        unit = 0.001
+    elif re.search("minutes?$", name) and _is_retry(name):
+        unit = 60.0
+    if number * unit <= _YEAR.total_seconds():
+        return timedelta(seconds=number * unit if unit < 1 else math.ceil(number * unit))
+    for per_second in _PER_SECOND:
+        since = number / per_second - (written - _EPOCH).total_seconds()
+        if abs(since) <= _YEAR.total_seconds():
+            return timedelta(seconds=since)
+    return None
+
+
+def _duration(text: str) -> timedelta:
+    """Return a duration such as ``6m0s``, ``120ms`` or ``1 minute and 5 seconds``."""
+    parts = re.findall(rf"(?ai)({_AMOUNT})\s?({_UNIT})", text)
+    return timedelta(seconds=sum(float(amount) * _UNITS[_unit(unit)] for amount, unit in parts))
+
+
+def _unit(word: str) -> str:
+    """Return the short form of a unit of time."""
+    word = word.lower()
+    return "ms" if word.startswith(("ms", "milli")) else word[0]
+
+
+def _in_words(words: str, written: datetime) -> timedelta | None:
+    """Return the wait that a sentence names."""
+    match = re.search(_WORDS, words) or re.search(_BARE_WORDS, words)
+    return None if match is None else _wait(match["when"], written, "")
+
+
+def _limits(text: str) -> Iterator[tuple[float | None, timedelta | None]]:
+    """Return what is left of each limit of a ``RateLimit`` field, and the wait for its end.
+
+    Drafts 3 to 7 name one limit (``limit=9, remaining=0, reset=5``), later ones a list of them
+    (``"burst";r=0;t=5, "day";r=90;t=9000``).
+    """
+    is_list = re.search(r"(?i)\breset=", text) is None
+    for limit in text.split(",") if is_list else [text]:
+        items = {item["name"].lower(): item["value"] for item in re.finditer(_LIMIT_ITEM, limit)}
+        left = items.get("remaining", items.get("r"))
+        seconds = items.get("reset", items.get("t"))
+        if seconds is not None:
+            yield None if left is None else float(left), timedelta(seconds=float(seconds))

@@ -1,0 +1,194 @@
+"""The time to ask again, in every form in which services write it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatmagic.protocol import retry_time
+
+NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
+RESET = datetime(2026, 1, 2, tzinfo=UTC)
+DATE = "Thu, 01 Jan 2026 09:29:58 GMT"
+WRITTEN = datetime(2026, 1, 1, 9, 29, 58, tzinfo=UTC)
+TWO = "x-ratelimit-reset-requests: 2s\nx-ratelimit-reset-tokens: 9s"
+
+
+def seconds(until: datetime | None) -> float | None:
+    """Give the wait until a time."""
+    return None if until is None else (until - NOW).total_seconds()
+
+
+def pairs(lines: str) -> list[tuple[str, str]]:
+    """Give headers from a line each."""
+    found = [line.partition(": ") for line in lines.splitlines()]
+    return [(name, value) for name, _, value in found]
+
+
+@pytest.mark.parametrize(
+    ("values", "when"),
+    [
+        (["0"], NOW),
+        (["60"], NOW + timedelta(seconds=60)),
+        (["5.289"], NOW + timedelta(seconds=6)),
+        (["60", "60"], NOW + timedelta(seconds=60)),
+        (["60, 60"], NOW + timedelta(seconds=60)),
+        (["31536000"], NOW + timedelta(days=365)),
+        (["Fri, 02 Jan 2026 00:00:00 GMT"], RESET),
+        (["Thu, 01 Jan 2026 09:30:00 GMT"], NOW),
+        (["Fri, 01 Jan 2027 09:30:00 GMT"], NOW + timedelta(days=365)),
+        (["Thu, 01 Jan 2026 09:29:59 GMT"], None),
+        (["Fri, 01 Jan 2027 09:30:01 GMT"], None),
+        (["31536001"], None),
+        (["60", "61"], None),
+        (["-5"], None),
+        (["1e3"], None),
+        (["\u0661"], None),
+        ([], None),
+    ],
+)
+def test_retry_after(values: list[str], when: datetime | None) -> None:
+    """Seconds, rounded up, or an HTTP date; nothing past, absurd or contradicting."""
+    pairs = [("retry-after", value) for value in values]
+    assert retry_time.retry_after([*pairs, ("date", "Thu, 01 Jan 2026 09:30:00 GMT")], NOW) == when
+
+
+def test_retry_after_is_measured_by_the_clock_that_wrote_it() -> None:
+    """A date is compared with the response's own, seconds count from when it came."""
+    fast = NOW + timedelta(days=3)
+    headers = {"Date": DATE, "Retry-After": "Fri, 02 Jan 2026 00:00:00 GMT"}
+    assert retry_time.retry_after([*headers.items()], fast) == fast + (RESET - WRITTEN)
+    assert retry_time.retry_after([("Retry-After", headers["Retry-After"])], NOW) == RESET
+    later = {"Date": DATE, "Retry-After": "5"}
+    assert retry_time.retry_after([*later.items()], fast) == fast + timedelta(seconds=5)
+
+
+@pytest.mark.parametrize(
+    ("header", "wait"),
+    [
+        ("retry-after-ms: 1500", 1.5),
+        ("Retry-After: 2\nretry-after-ms: 1500", 1.5),
+        ("Retry-After: 0\nretry-after-ms: 1500", 1.5),
+        ("x-ms-retry-after-ms: 20", 0.02),
+        ("X-Retry-After: 7s", 7),
+        ("X-RateLimit-Reset-After: 1.5", 2),
+        ("Retry-After: 2026-01-01T09:30:05Z", 5),
+        ("Retry-After: 1767259805", 5),
+        ("Retry-After: soon", None),
+        ("X-RateLimit-Reset: 5", None),
+    ],
+)
+def test_other_headers_name_a_wait(header: str, wait: float | None) -> None:
+    """Milliseconds count before seconds; the end of a window is no wait of a failure."""
+    assert seconds(retry_time.retry_after(pairs(header), NOW)) == wait
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ("x-ratelimit-reset-requests: 120ms", 0.12),
+        ("x-ratelimit-reset-tokens: 6m0s", 360),
+        ("x-ratelimit-reset-requests: 1h2m", 3720),
+        ("x-ratelimit-reset-tokens-minute: 11.38", 12),
+        ("x-ratelimit-reset: 5", 5),
+        ("x-rate-limit-reset: 1767259805", 5),
+        ("X-RateLimit-Reset: 1767259805000", 5),
+        ("X-RateLimit-Reset: 1767259805000000", 5),
+        ("X-RateLimit-Reset: 2026-01-01T09:30:05Z", 5),
+        ("anthropic-ratelimit-input-tokens-reset: 2026-01-01T09:30:05Z", 5),
+        ("RateLimit-Reset: 5", 5),
+        ("RateLimit: limit=100, remaining=0, reset=5", 5),
+        ('RateLimit: "burst";r=0;t=5, "day";r=90;t=9000', 5),
+        ('RateLimit: "burst";r=1;t=9, "day";r=0;t=90', 90),
+        ("RateLimit: limit=100;t=5", 5),
+        ("RateLimit: limit=100", None),
+        # Of several limits the exhausted ones count, and of the others the first to end.
+        (TWO, 2),
+        (f"{TWO}\nx-ratelimit-remaining-tokens: 0\nx-ratelimit-remaining-requests: 3", 9),
+        (f"{TWO}\nx-ratelimit-remaining-tokens: 0\nx-ratelimit-remaining-requests: 0", 9),
+        # A clock that differs: without a date the time is past; with one it is not.
+        ("X-RateLimit-Reset: 2026-01-01T09:29:59Z", None),
+        ("X-RateLimit-Reset: 2026-01-01T09:29:59Z\nDate: Thu, 01 Jan 2026 09:29:57 GMT", 2),
+        ("X-RateLimit-Reset: 99999999999999999999", None),
+        ("X-RateLimit-Reset: never", None),
+        ("X-RateLimit-Limit: 5", None),
+    ],
+)
+def test_a_limit_names_its_end(headers: str, wait: float | None) -> None:
+    """In seconds, as a duration, or as a time."""
+    assert seconds(retry_time.limit_reset(pairs(headers), NOW)) == wait
+
+
+@pytest.mark.parametrize(
+    ("words", "wait"),
+    [
+        ("Rate limit reached for m. Limit 3, used 3. Please try again in 1.2s. See the page.", 1.2),
+        ("Please try again in 120ms.", 0.12),
+        ("Please try again in 6m0s.", 360),
+        ("Please retry after 20 seconds.", 20),
+        ("You must wait 12 seconds", 12),
+        ("Please retry in 37.5s.", 37.5),
+        ("Try again in 1 minute and 5 seconds.", 65),
+        ("Try again in 2 hours, 1 min", 7260),
+        ("Please wait for about 3 minutes.", 180),
+        ("The limit resets at 2026-01-01 09:30:05 UTC.", 5),
+        ("Try again after 2026-01-01T09:30:05+00:00", 5),
+        ("Available again on Thu, 01 Jan 2026 09:30:05 GMT", 5),
+        ("Retry-After: 7", 7),
+        ("Try again later.", None),
+        ("10 requests per 60 seconds are allowed.", None),
+    ],
+)
+def test_a_sentence_names_a_wait(words: str, wait: float | None) -> None:
+    """As services word it."""
+    assert seconds(retry_time.retry_after([], NOW, (), words)) == wait
+
+
+@pytest.mark.parametrize(
+    ("body", "wait", "reset"),
+    [
+        ({"retry_after": 1.2}, 2, None),
+        ({"retryAfterMs": 1500}, 1.5, None),
+        ({"retry_after_minutes": 2}, 120, None),
+        ({"error": {"details": [{"@type": "RetryInfo", "retryDelay": "3s"}]}}, 3, None),
+        ([{"parameters": {"retry_after": "3"}}], 3, None),
+        ({"estimated_time": 20.5}, 21, None),
+        ({"resets_in_seconds": 9}, 9, None),
+        ({"error": {"metadata": {"headers": {"X-RateLimit-Reset": "1767259805000"}}}}, None, 5),
+        ({"resetAt": "2026-01-01T09:30:05Z"}, None, 5),
+        ({"resets_at": 1767259805}, None, 5),
+        ({"retry_after": True, "reset": None, "retry": "yes"}, None, None),
+        ("retry_after", None, None),
+    ],
+)
+def test_a_body_names_a_wait(body: object, wait: float | None, reset: float | None) -> None:
+    """In a field of any depth; the end of a window counts for a limit alone."""
+    fields = retry_time.time_fields(body)
+    assert seconds(retry_time.retry_after([], NOW, fields)) == wait
+    assert seconds(retry_time.limit_reset([], NOW, fields)) == reset
+
+
+def test_a_body_of_any_size_is_searched_to_a_limit() -> None:
+    """A wait behind the limit is not found."""
+    many: list[object] = [[] for _ in range(retry_time.MOST_VALUES)]
+    assert retry_time.time_fields([*many, {"retry_after": 3}]) == ()
+
+
+@given(st.text("0123456789.:-TZ smhdInrty=;,\u0661", max_size=60), st.datetimes())
+def test_nothing_raises(text: str, when: datetime) -> None:
+    """Whatever a value holds, there is a time in the next year, or none."""
+    now = when.replace(year=min(when.year, 9_000), tzinfo=UTC)
+    headers = [
+        (name, text) for name in ("Retry-After", "retry-after-ms", "RateLimit", "X-RateLimit-Reset")
+    ]
+    fields = (("retrydelay", text), ("resetat", text))
+    words = f"try again in {text}"
+    for until in (
+        retry_time.retry_after(headers, now),
+        retry_time.retry_after([], now, fields, words),
+        retry_time.limit_reset(headers, now, fields),
+    ):
+        assert until is None or now <= until <= now + timedelta(days=365)
