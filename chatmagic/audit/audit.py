@@ -73,6 +73,7 @@ class Audit:
         problems: a line for each fault.
         remarks: a line for each other notable point.
         values: a line for each private text in the file.
+        copies: cells whose replies another notebook has, too, by the path of that notebook.
     """
 
     path: str
@@ -81,6 +82,7 @@ class Audit:
     problems: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
+    copies: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def in_order(self) -> bool:
@@ -136,7 +138,7 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
         named = _cassettes(read)
         if held and (not named or named & set(held)):
             audit.problems += missing(read, exchanges, ", ".join(held))
-    _note_copies(notebooks)
+    _judge_copies(notebooks)
     return audits
 
 
@@ -400,21 +402,31 @@ def _ended(interaction: Record | Interaction) -> tuple[object, ...]:
     return interaction.model, interaction.finish_reason, interaction.usage
 
 
-def _note_copies(files: Sequence[tuple[Audit, Notebook]]) -> None:
-    """Add a remark for each two notebooks with the same replies of a service."""
-    first: dict[tuple[object, ...], tuple[Audit, int]] = {}
-    for audit, read in files:
-        copies: dict[str, list[int]] = defaultdict(list)
+def _judge_copies(files: Sequence[tuple[Audit, Notebook]]) -> None:
+    """Add a fault for each reply of a service that stands in two cells, of one file or of two.
+
+    The same request, reply and date are one answer. A replay and the emulator repeat theirs.
+    """
+    answers: dict[tuple[object, ...], dict[Path, tuple[Audit, int]]] = defaultdict(dict)
+    # A file may be given twice, by its name and by its folder.
+    unique = {read.path.resolve(): (audit, read) for audit, read in reversed(files)}
+    for path, (audit, read) in unique.items():
         for saved, record in read.turns:
-            key = record.request, record.reply, record.date
-            if record.origin == "live" and record.date is not None:
-                other, cell = first.setdefault(key, (audit, saved.cell))
-                if other is not audit:
-                    copies[one_line(other.path, LONGEST_NAME)].append(saved.cell)
-                elif cell != saved.cell:
-                    audit.wrong(saved.cell, f"its reply is that of cell {cell}")
-        for name, cells in copies.items():
-            audit.remark(cells, f"{name} has the same replies, of the same requests and dates")
+            if record.origin != "live" or record.date is None:
+                continue
+            holders = answers[record.request, record.reply, record.date]
+            _, first = holders.setdefault(path, (audit, saved.cell))
+            if first != saved.cell:
+                audit.wrong(saved.cell, f"its reply is that of cell {first}")
+    for holders in answers.values():
+        for path, (audit, cell) in holders.items():
+            for other in holders.keys() - {path}:
+                audit.copies.setdefault(holders[other][0].path, []).append(cell)
+    for audit, _ in files:
+        for name, cells in sorted(audit.copies.items()):
+            places = numbered(sorted(cells), UNITS[audit.kind])
+            words = "has the same replies of a service, of the same requests and dates"
+            audit.problems.append(f"{places}: {one_line(name, LONGEST_NAME)} {words}.")
 
 
 # --- Cassettes ----------------------------------------------------------------------------------
@@ -518,8 +530,23 @@ def findings_text(audits: Sequence[Audit], *, values: bool, summary: bool = Fals
         return "\n".join([*heads, *bodies])
     wrong = sum(not audit.in_order for audit in audits)
     words = f"{wrong:,} of them not in order" if wrong else "all in order"
+    heads = [*heads, f"{len(audits):,} files, {words}.", *_pairs(audits)]
     parts = [f"{one_line(a.path, WIDEST)}\n{body}" for a, body in zip(audits, bodies, strict=False)]
-    return "\n\n".join(["\n".join([*heads, f"{len(audits):,} files, {words}."]), *parts])
+    return "\n\n".join(["\n".join(heads), *parts])
+
+
+def _pairs(audits: Sequence[Audit]) -> list[str]:
+    """Return a line for each two notebooks with the same replies of a service."""
+    pairs = {
+        tuple(sorted((audit.path, other))): len(cells)
+        for audit in audits
+        for other, cells in audit.copies.items()
+    }
+    return [
+        f"{one_line(first, WIDEST)} and {one_line(second, WIDEST)} have the same "
+        f"{'reply' if count == 1 else f'{count:,} replies'} of a service."
+        for (first, second), count in pairs.items()
+    ]
 
 
 def as_json(audits: Sequence[Audit], *, values: bool) -> str:

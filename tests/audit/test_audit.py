@@ -356,23 +356,42 @@ def test_what_steers_is_compared_with_its_source(audited: Audited) -> None:
         assert (code, "! cell 2: its source does not" in told) == (is_told, is_told), source
 
 
-def test_the_same_reply_in_two_files_is_one_remark(tmp_path: Path, ran: Ran) -> None:
+def test_a_pair_is_named_at_both_files_and_in_the_summary(tmp_path: Path, ran: Ran) -> None:
     """The same request, reply and date, of a service; a replay and the emulator repeat them."""
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     first = page("p", date=noon, parameters={"history": False})
     own = page("own", date=noon, parameters={"history": False})
-    books = [save(tmp_path / f"{name}.ipynb", [first, first, own]) for name in "ab"]
-    code, told = ran(save(books[0], [first, own]), save(books[1], [first, own]))
-    copied = [line for line in told.splitlines() if "has the same replies" in line]
-    assert copied == [
-        f"cells 1 and 2: {books[0]} has the same replies, of the same requests and dates."
+    other = page("other", date=noon, parameters={"history": False})
+    a, b, c = (tmp_path / f"{name}.ipynb" for name in "abc")
+    code, told = ran(save(a, [first, own]), save(b, [other, first]), save(c, [other]))
+    words = "has the same replies of a service, of the same requests and dates."
+    assert code == 1
+    assert [line for line in told.splitlines() if line.startswith("!")] == [
+        f"! cell 1: {b} {words}",
+        f"! cell 2: {a} {words}",
+        f"! cell 1: {c} {words}",
+        f"! cell 1: {b} {words}",
     ]
-    assert code == 0
-    code, told = ran(save(books[0], [first, first]))
+    code, told = ran("--summary", a, b, c)
+    assert (code, told.splitlines()[3:]) == (
+        1,
+        [
+            "3 files, 3 of them not in order.",
+            f"{a} and {b} have the same reply of a service.",
+            f"{b} and {c} have the same reply of a service.",
+        ],
+    )
+    save(b, [first, own])
+    told = ran("--summary", a, b)[1]
+    assert told.endswith(f"{a} and {b} have the same 2 replies of a service.\n")
+    # A file that is given twice is no pair.
+    code, told = ran(a, a, tmp_path / "." / "a.ipynb")
+    assert (code, "the same" in told) == (0, False)
+    code, told = ran(save(a, [first, first]))
     assert (code, "! cell 2: its reply is that of cell 1." in told) == (1, True)
     replayed = page("p", date=noon, origin="replay", parameters={"history": False})
-    told = ran(save(path, [replayed]) for path in books)[1]
-    assert "same replies" not in told
+    code, told = ran(*[save(path, [replayed]) for path in (a, b)])
+    assert (code, "the same" in told) == (0, False)
 
 
 def test_a_hand_out_is_in_order(tmp_path: Path, ran: Ran) -> None:
