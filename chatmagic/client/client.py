@@ -31,7 +31,7 @@ from chatmagic.client.stream import Asking, CreditTracker, ReplyStream
 from chatmagic.client.transport import HttpTransport, Transport
 from chatmagic.errors import ChatError, InputError, NotRecordedError, NotUnderstoodError
 from chatmagic.models import Credits, Message, Origin, Reply
-from chatmagic.protocol.api_key import Auth, Secret, refuse_keys
+from chatmagic.protocol.api_key import Auth, Secret, redacted, refuse_keys
 from chatmagic.protocol.wire import Request
 
 
@@ -380,7 +380,7 @@ class ModelStream(Asking):
         Raises:
             ChatError: the answer is cut off, or is no list.
         """
-        names = _names(self.text(LARGEST))
+        names = _names(self.text(LARGEST), self._endpoint.known_keys)
         self.models = ModelList(names, self.header_facts["credits"], self.exchange.origin)
         return iter(())
 
@@ -391,8 +391,8 @@ class ModelStream(Asking):
         return Reply("", credits=listed.credits, origin=listed.origin, parsed=listed)
 
 
-def _names(text: str) -> tuple[str, ...]:
-    """Return the names in a list of models."""
+def _names(text: str, keys: tuple[Secret, ...]) -> tuple[str, ...]:
+    """Return the names in a list of models, without any of the keys."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -401,4 +401,5 @@ def _names(text: str) -> tuple[str, ...]:
     if not isinstance(listed, list):
         raise NotUnderstoodError("The answer is no list of models.", hint=advice.UNLISTED_MODELS)
     names = (item.get("id") for item in listed if isinstance(item, dict))
-    return tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name))
+    told = (redacted(name, keys) for name in names if isinstance(name, str) and name)
+    return tuple(dict.fromkeys(told))

@@ -315,6 +315,55 @@ def test_no_facts_of_a_reply_tell_the_key(shape: str, *, cut: bool) -> None:
         look(key, repr(turn), pickle.dumps(session.conversation.turns))
 
 
+def repeating(key: str, size: int) -> bytes:
+    """Give a streamed reply that repeats a key, in fragments of so many characters."""
+    text = f"Your key is {key}; {json.dumps(key)} in JSON."
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    return stream(*map(event, pieces), event("", finish_reason="stop"), b"data: [DONE]\n\n")
+
+
+@pytest.mark.parametrize("size", [1, 20, 999], ids=["letters", "halves", "whole"])
+@pytest.mark.parametrize("shape", KEYS)
+def test_no_reply_repeats_the_key_anywhere(
+    shape: str, size: int, bare: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Not in the cell, the history, a saved file, a cassette or a map's file; and the talk goes on.
+
+    The note on it is told once.
+    """
+    key = KEYS[shape]
+    monkeypatch.chdir(tmp_path)
+    with Server(playing(repeating(key, size))) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", key)
+        bare.do("import chatmagic\n%chat_cassette talk.jsonl --record")
+        first = bare.do("%%chat\nWhat is my key?")
+        second = bare.do("%%chat\nAnd again?")
+        assert [ran.warned.count("held an API key of yours") for ran in (first, second)] == [1, 0]
+        bare.do("%chat_history")
+        for name in ("talk.json", "talk.md", "talk.ipynb"):
+            bare.do(f"%chat_save {name}")
+        bare.do("print(chatmagic.map('Row {{ it }}', ['one', 'two'], file='rows.jsonl', yes=True))")
+        bare.do("chatmagic.current_session().conversation.turns[-1].reply")
+        assert len(server.asked) == 4
+    for turn in chatmagic.current_session().conversation.turns:
+        assert turn.reply is not None
+        assert turn.reply.text == 'Your key is [key removed]; "[key removed]" in JSON.'
+        assert turn.reply.state == "complete"
+    written = {path.name: path.read_text() for path in tmp_path.iterdir() if path.is_file()}
+    assert {"talk.json", "talk.md", "talk.ipynb", "talk.jsonl", "rows.jsonl"} <= {*written}
+    assert written["talk.jsonl"].count("[key removed]") == 4
+    look(key, *written.values(), *(ran.everything for ran in bare.ran))
+
+
+def test_no_list_of_models_repeats_the_key() -> None:
+    """A server that calls a model by the key."""
+    key = KEYS["plain"]
+    listed = {"data": [{"id": f"gpt-{key}"}, {"id": "small"}]}
+    with Server(playing(document(listed))) as server, Client(server.origin, key) as client:
+        assert client.models().names == ("gpt-[key removed]", "small")
+
+
 def test_what_has_a_key_is_not_pickled_or_copied() -> None:
     """The refusal is one clear line, and nothing of the key is in it."""
     key = KEYS["plain"]

@@ -650,8 +650,7 @@ def test_a_key_is_removed_from_every_text_of_a_reply(size: int) -> None:
     shown: list[str] = []
     thought: list[str] = []
     builder.on_thoughts = thought.append
-    for piece in pieces:
-        shown.append(builder.add(Chunk(piece, reasoning=piece, refusal=piece)))
+    shown += [builder.add(Chunk(piece, reasoning=piece, refusal=piece)) for piece in pieces]
     assert PRIVATE[: len(PRIVATE) // 2 + 1] not in builder.text
     builder.add(Chunk(model=WITH_KEY, finish_reason=WITH_KEY))
     shown.append(builder.rest())
