@@ -280,16 +280,76 @@ class Conversation:
                 f"last is a whole number, 0 or more, not {last!r}.",
                 hint="Leave it out to send all turns.",
             )
-        asked = self._now.asked.get(again or 0)
-        question = None if asked is None else asked.first
-        slots, index = with_slot(self._now.slots, owner, order, question)
-        own = slots[index].items if owner is None else slots[index].of_execution(execution)
-        place = place_below((replace(slots[index], items=own),), self._below(slots[:index]))
+        place = self._place(owner, execution, order, again)
         if again is None:
             return place.window(thread, last)
-        if question not in place.replies:
+        return replace(place.asked_again(self._question(again)), last=last)
+
+    def thread_at(
+        self,
+        owner: str | None = None,
+        execution: str | None = None,
+        *,
+        order: Sequence[str] | None = None,
+        thread: str | None = None,
+        again: int | None = None,
+    ) -> str:
+        """Return the name of a request's thread, which its window has, too.
+
+        Args:
+            owner: as for :meth:`window`.
+            execution: as for :meth:`window`.
+            order: as for :meth:`window`.
+            thread: as for :meth:`window`.
+            again: as for :meth:`window`.
+
+        Raises:
+            InputError: the repeated question has no reply in force above the place.
+        """
+        place = self._place(owner, execution, order, again)
+        if again is None:
+            return thread or place.thread
+        return place.replies[self._question(again)][1].thread
+
+    def above(
+        self,
+        owner: str | None = None,
+        execution: str | None = None,
+        *,
+        order: Sequence[str] | None = None,
+        thread: str | None = None,
+    ) -> tuple[Turn, ...]:
+        """Return the turns of a thread above a place, including hidden turns.
+
+        Args:
+            owner: as for :meth:`window`.
+            execution: as for :meth:`window`.
+            order: as for :meth:`window`.
+            thread: as for :meth:`window`.
+        """
+        place = self._place(owner, execution, order, None)
+        return tuple(place.lines.get(thread or place.thread, ()))
+
+    def _place(
+        self,
+        owner: str | None,
+        execution: str | None,
+        order: Sequence[str] | None,
+        again: int | None,
+    ) -> Position:
+        """Return the place of a request, for reading."""
+        question = self._question(again)
+        slots, index = with_slot(self._now.slots, owner, order, question or None)
+        own = slots[index].items if owner is None else slots[index].of_execution(execution)
+        place = place_below((replace(slots[index], items=own),), self._below(slots[:index]))
+        if again is not None and question not in place.replies:
             raise InputError("That turn is not in the conversation any more. Nothing was sent.")
-        return replace(place.asked_again(question), last=last)
+        return place
+
+    def _question(self, again: int | None) -> int:
+        """Return the number of the first turn with a repeated question; 0 for any other."""
+        asked = self._now.asked.get(again or 0)
+        return 0 if asked is None else asked.first
 
     def causes(self, layout: Layout | None = None) -> Causes:
         """Return the causes for which live turns are stale (rule 9), and the marks of cells.

@@ -17,7 +17,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from numbers import Number
 from types import MappingProxyType
@@ -79,7 +79,7 @@ class Kind:
     suggested: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Option:
     """Option of a command's line.
 
@@ -103,7 +103,7 @@ class Option:
     in_shell: bool = True
     field: str = ""
 
-    @property
+    @cached_property
     def flags(self) -> tuple[str, ...]:
         """Its flags, the short one first."""
         return tuple(word.rstrip(",") for word in self.spelling.split() if word[0] == "-")
@@ -122,18 +122,18 @@ class Option:
         name = self.flags[-1].removeprefix("--")
         return f"--no-{name}" if self.on else f"--{name.removeprefix('no-')}"
 
-    @property
+    @cached_property
     def dest(self) -> str:
         """The field that it sets."""
         name = self.flags[-1].removeprefix("--").removeprefix("no-")
         return self.field or name.replace("-", "_")
 
-    @property
+    @cached_property
     def trait(self) -> str | None:
         """The trait that gives its default: the long name with underscores, or ``None``."""
         return self.flags[-1][2:].replace("-", "_") if self.configurable else None
 
-    @property
+    @cached_property
     def on(self) -> bool:
         """Value to which a switch sets its field."""
         return not self.flags[-1].startswith("--no-")

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from chatmagic.advice import ADDRESS_CHOICE, Note, Place, note_at
@@ -36,6 +37,51 @@ from chatmagic.protocol.api_key import Secret
 from chatmagic.safe_text import one_line
 
 
+class RequestSettings:
+    """Settings of one question; each is read once, when it is first needed.
+
+    Args:
+        environment: the source of the settings.
+        given: the setup of a client of the user's own, which precedes them; ``None`` for none.
+    """
+
+    def __init__(self, environment: Environment, given: ServiceSetup | None = None) -> None:
+        """Read nothing yet."""
+        self.given = given
+        self._environment = environment
+
+    @cached_property
+    def service(self) -> ServiceSetup:
+        """The endpoint and its settings; read only if no cassette answers.
+
+        Raises:
+            ChatError: no address is known, or a setting cannot be used.
+        """
+        return self.given or self._configured_service()
+
+    def _configured_service(self) -> ServiceSetup:
+        """Return the endpoint of the environment and its settings."""
+        return self._environment.service()
+
+    @property
+    def before_address(self) -> ServiceSetup | CassetteConfig:
+        """The settings that a request has before its address is known.
+
+        Raises:
+            ChatError: no address is known, or a setting cannot be used.
+        """
+        return self.given or self.cassette or self.service
+
+    @cached_property
+    def cassette(self) -> CassetteConfig | None:
+        """The cassette that is chosen; ``None`` for none.
+
+        Raises:
+            InputError: the settings contradict each other.
+        """
+        return self._environment.cassette()
+
+
 class Environment:
     """Settings of a session's place, read again at each ask, so that changes take effect.
 
@@ -45,6 +91,14 @@ class Environment:
 
     place: Place = "python"
     """The place that shows what the session says."""
+
+    def current(self, given: ServiceSetup | None = None) -> RequestSettings:
+        """Return the settings of a question that is asked now.
+
+        Args:
+            given: the setup of a client of the user's own; ``None`` for none.
+        """
+        return RequestSettings(self, given)
 
     def service(self) -> ServiceSetup:
         """Return the endpoint and its settings; called only if no cassette answers.
@@ -177,23 +231,21 @@ class ConfiguredEnvironment(Environment):
         """
         print(note_at(line, self.place), file=sys.stderr)  # noqa: T201 - for a person
 
+    def current(self, given: ServiceSetup | None = None) -> AddressSettings:
+        """Return the settings of a question that is asked now.
+
+        Args:
+            given: the setup of a client of the user's own; ``None`` for none.
+        """
+        return AddressSettings(self, given)
+
     def service(self) -> ServiceSetup:
         """Return the endpoint of the session and its present settings.
 
         Raises:
             ChatError: nothing is connected, or a setting cannot be used.
         """
-        endpoint = config.with_local_emulator(self.endpoint())
-        for warning in config.new_warnings(endpoint.warnings):
-            self.notify(warning)
-        headers = request_headers(self.of_this_address("extra_headers"))
-        return ServiceSetup(
-            endpoint,
-            stream_usage=self.settings.stream_usage,
-            response_format=bool(self.of_this_address("response_format")),
-            extra_headers=headers,
-            **self._shared(),
-        )
+        return self.current().service
 
     def cassette(self) -> CassetteConfig | None:
         """Return the cassette that the session inserts now; ``None`` for none.
@@ -201,17 +253,7 @@ class ConfiguredEnvironment(Environment):
         Raises:
             InputError: the settings contradict each other.
         """
-        choice = self.choice()
-        return None if choice is None else replace(choice, **self._shared())
-
-    def _shared(self) -> dict[str, Any]:
-        """Return the settings that all requests have, whatever their address."""
-        return {
-            "timeout": self.settings.timeout,
-            "limits": self.settings.limits,
-            "extra_body": self.extra_body(),
-            "system_role": bool(self.of_this_address("system_role")),
-        }
+        return self.current().cassette
 
     def budget(self) -> str | None:
         """Return the budget that is set; ``None`` for none."""
@@ -248,15 +290,7 @@ class ConfiguredEnvironment(Environment):
         Raises:
             ChatError: nothing is connected, or it cannot be used.
         """
-        base_url, file_url = self.settings.base_url, self.settings.file_url
-        return config.first_address(
-            [
-                (self.chosen, self.chosen_by),
-                config.environment_setting(config.URL_VARIABLE),
-                (base_url if base_url != file_url else None, "%config"),
-                (file_url, "configuration file"),
-            ]
-        )
+        return self.current().address
 
     def endpoint(self) -> Endpoint:
         """Return the present address of requests, with its key.
@@ -264,32 +298,12 @@ class ConfiguredEnvironment(Environment):
         Raises:
             ChatError: nothing is connected, or a setting cannot be used.
         """
-        return config.resolve_endpoint(
-            self.address(),
-            [config.environment_setting(AUTH_VARIABLE), (self.settings.auth, "auth")],
-            file_url=self.settings.file_url,
-            typed=self.typed,
-            open_store=key_store.open_store,
-        )
+        return self.current().endpoint
 
     def model(self) -> str | None:
         """Return the model that requests name; ``None`` if none was set for this address."""
-        named = self.extra_body().get("model")
+        named = self.current().extra_body.get("model")
         return None if named is None else str(named)
-
-    def extra_body(self) -> dict[str, Any]:
-        """Return the fields that requests have beside the interface's own.
-
-        Raises:
-            InputError: two models are named.
-        """
-        fields = self.settings.extra_body
-        model = self.of_this_address("model")
-        # The environment's model belongs to its address, and a setting counts before it.
-        if not model and "model" not in (fields or {}):
-            at = _normalized(os.environ.get(config.URL_VARIABLE, ""))
-            model = config.model_of_environment() if at in {"", self._here()} else None
-        return request_fields(fields, model)
 
     def known_keys(self) -> tuple[Secret, ...]:
         """Return the known keys of all addresses."""
@@ -298,33 +312,13 @@ class ConfiguredEnvironment(Environment):
         except ChatError:
             return (*config.known_keys(), *self.typed.values())
 
-    def of_this_address(self, name: str) -> Any:
-        """Return a setting, if it belongs to the present address; else ``None``.
-
-        The settings of a file belong to the file's address, or to the environment's. Settings that
-        are older than the first address belong to that address.
-
-        Args:
-            name: the setting's name.
-        """
-        value = getattr(self.settings, name)
-        if not value:
-            return None
-        homes = self.settings.homes
-        here = self._here()
-        own = ""
-        if name not in homes:
-            own = self.settings.file_url or os.environ.get(config.URL_VARIABLE, "")
-        if homes.get(name) is None:
-            homes[name] = _normalized(own) if own.strip() else here
-        return value if homes[name] == here else None
-
     def elsewhere(self) -> list[str]:
         """Return the names of the settings that belong to another address."""
+        current = self.current()
         return [
             name
             for name in ADDRESS_SETTINGS
-            if getattr(self.settings, name) and self.of_this_address(name) is None
+            if getattr(self.settings, name) and current.of_this_address(name) is None
         ]
 
     def belong_here(self, names: Iterable[str]) -> None:
@@ -333,7 +327,7 @@ class ConfiguredEnvironment(Environment):
         Args:
             names: names of settings; those that belong to no address are left alone.
         """
-        here = self._here()
+        here = self.current().here
         self.settings.homes.update((name, here) for name in ADDRESS_SETTINGS if name in names)
 
     def unused(self) -> Note | None:
@@ -349,17 +343,141 @@ class ConfiguredEnvironment(Environment):
             + ADDRESS_CHOICE
         )
 
-    def _here(self) -> str | None:
-        """Return the present address of requests; ``None`` while nothing is connected."""
-        with contextlib.suppress(ChatError):
-            return _normalized(self.address().base_url)
-        return None
-
     def close(self) -> None:
         """Stop the emulator."""
         if self._emulator is not None:
             self._emulator.stop()
             self._emulator = None
+
+
+class AddressSettings(RequestSettings):
+    """Settings of one question in a configured place; its address is resolved once.
+
+    Args:
+        environment: the source of the settings.
+        given: the setup of a client of the user's own; ``None`` for none.
+    """
+
+    def __init__(
+        self, environment: ConfiguredEnvironment, given: ServiceSetup | None = None
+    ) -> None:
+        """Resolve nothing yet."""
+        super().__init__(environment, given)
+        self._configured = environment
+        self._settings = environment.settings
+
+    @cached_property
+    def address(self) -> Endpoint:
+        """The address that takes precedence, without a key.
+
+        Raises:
+            ChatError: nothing is connected, or it cannot be used.
+        """
+        base_url = self._settings.base_url
+        file_url = self._settings.file_url
+        return config.first_address(
+            [
+                (self._configured.chosen, self._configured.chosen_by),
+                config.environment_setting(config.URL_VARIABLE),
+                (base_url if base_url != file_url else None, "%config"),
+                (file_url, "configuration file"),
+            ]
+        )
+
+    @cached_property
+    def here(self) -> str | None:
+        """The address of requests in one spelling; ``None`` while nothing is connected."""
+        with contextlib.suppress(ChatError):
+            return _normalized(self.address.base_url)
+        return None
+
+    @cached_property
+    def endpoint(self) -> Endpoint:
+        """The address of requests, with its key.
+
+        Raises:
+            ChatError: nothing is connected, or a setting cannot be used.
+        """
+        return config.resolve_endpoint(
+            self.address,
+            [config.environment_setting(AUTH_VARIABLE), (self._settings.auth, "auth")],
+            file_url=self._settings.file_url,
+            typed=self._configured.typed,
+            open_store=key_store.open_store,
+        )
+
+    def _configured_service(self) -> ServiceSetup:
+        """Return the endpoint of the environment and its settings.
+
+        Raises:
+            ChatError: nothing is connected, or a setting cannot be used.
+        """
+        endpoint = config.with_local_emulator(self.endpoint)
+        for warning in config.new_warnings(endpoint.warnings):
+            self._environment.notify(warning)
+        return ServiceSetup(
+            endpoint,
+            timeout=self._settings.timeout,
+            extra_body=self.extra_body,
+            extra_headers=request_headers(self.of_this_address("extra_headers")),
+            system_role=bool(self.of_this_address("system_role")),
+            stream_usage=self._settings.stream_usage,
+            response_format=bool(self.of_this_address("response_format")),
+            limits=self._settings.limits,
+        )
+
+    @cached_property
+    def cassette(self) -> CassetteConfig | None:
+        """The cassette that the session inserts now; ``None`` for none.
+
+        Raises:
+            InputError: the settings contradict each other.
+        """
+        choice = self._configured.choice()
+        if choice is None:
+            return None
+        return replace(
+            choice,
+            timeout=self._settings.timeout,
+            limits=self._settings.limits,
+            extra_body=self.extra_body,
+            system_role=bool(self.of_this_address("system_role")),
+        )
+
+    @cached_property
+    def extra_body(self) -> dict[str, Any]:
+        """The fields that requests have beside the interface's own.
+
+        Raises:
+            InputError: two models are named.
+        """
+        fields = self._settings.extra_body
+        model = self.of_this_address("model")
+        # The environment's model belongs to its address, and a setting counts before it.
+        if not model and "model" not in (fields or {}):
+            at = _normalized(os.environ.get(config.URL_VARIABLE, ""))
+            model = config.model_of_environment() if at in {"", self.here} else None
+        return request_fields(fields, model)
+
+    def of_this_address(self, name: str) -> Any:
+        """Return a setting, if it belongs to the present address; else ``None``.
+
+        The settings of a file belong to the file's address, or to the environment's. Settings that
+        are older than the first address belong to that address.
+
+        Args:
+            name: the setting's name.
+        """
+        value = getattr(self._settings, name)
+        if not value:
+            return None
+        homes = self._settings.homes
+        own = ""
+        if name not in homes:
+            own = self._settings.file_url or os.environ.get(config.URL_VARIABLE, "")
+        if homes.get(name) is None:
+            homes[name] = _normalized(own) if own.strip() else self.here
+        return value if homes[name] == self.here else None
 
 
 def _normalized(base_url: str) -> str:

@@ -89,21 +89,44 @@ class Ask(RequestFacts):
         if not prompt.strip():
             raise InputError(EMPTY)
 
-    def window_in(
-        self, conversation: Conversation, order: Sequence[str] | None, *, last: int | None = None
-    ) -> Window:
+    def window_in(self, conversation: Conversation, order: Sequence[str] | None) -> Window:
         """Return the part of a conversation that the request carries.
 
         Args:
             conversation: the conversation.
             order: hashes of the page's cells from top to bottom, if the page reports them.
-            last: largest number of turns to carry, the newest; ``None`` for all.
+
+        Raises:
+            InputError: the turn to ask again is gone, or ``last`` is no number of turns.
         """
-        # The panel is no cell: its reply stands where the one before it does.
-        owner = None if self.entry == "panel" and self.again is not None else self.owner
         return conversation.window(
-            owner, self.execution, last=last, order=order, thread=self.thread, again=self.again
+            self._place,
+            self.execution,
+            last=self.last,
+            order=order,
+            thread=self.thread,
+            again=self.again,
         )
+
+    def thread_in(self, conversation: Conversation, order: Sequence[str] | None) -> str:
+        """Return the name of the thread that the question is asked in.
+
+        Args:
+            conversation: the conversation.
+            order: hashes of the page's cells from top to bottom, if the page reports them.
+
+        Raises:
+            InputError: the turn to ask again is gone.
+        """
+        return conversation.thread_at(
+            self._place, self.execution, order=order, thread=self.thread, again=self.again
+        )
+
+    @property
+    def _place(self) -> str | None:
+        """Hash of the cell in whose place it is asked; ``None`` without one."""
+        # The panel is no cell: its reply stands where the one before it does.
+        return None if self.entry == "panel" and self.again is not None else self.owner
 
     def as_sent(self, window: Window) -> tuple[Ask, Window]:
         """Return the question and the window of the request; a continuation carries its turn.

@@ -49,21 +49,6 @@ class Setup(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionPlace:
-    """Place of a question in a conversation.
-
-    Args:
-        window: the turns above that a request carries there.
-        threads: name of the question's thread, then the names of those that share its turns.
-        order: hashes of the page's cells from top to bottom; ``None`` if no page reports them.
-    """
-
-    window: Window
-    threads: tuple[str, ...]
-    order: tuple[str, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
 class Prepared:
     """A question that is ready to be sent.
 

@@ -58,7 +58,7 @@ from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import counted
 from chatmagic.session import forms
 from chatmagic.session import map as many
-from chatmagic.session.environment import ClientPool, Environment, setup_for
+from chatmagic.session.environment import ClientPool, Environment, RequestSettings, setup_for
 from chatmagic.session.events import (
     Ask,
     Began,
@@ -75,7 +75,7 @@ from chatmagic.session.exchange import Answer, Link, Receiver, Sending, exchange
 from chatmagic.session.habits import Habits
 from chatmagic.session.key_note import KeyNote
 from chatmagic.session.ledger import Ledger, Reservation
-from chatmagic.session.prepare import Prepared, QuestionPlace, Setup, keep, prepare
+from chatmagic.session.prepare import Prepared, keep, prepare
 from chatmagic.session.recorder import Recorder
 from chatmagic.session.secret_check import SecretCheck
 from chatmagic.session.worker import NAP, AskLock, Worker, whole
@@ -183,32 +183,15 @@ class Session:
         Raises:
             InputError: the turn to ask again is no longer in the conversation.
         """
-        return self.place_of(ask).threads
-
-    def place_of(self, ask: Ask, conversation: Conversation | None = None) -> QuestionPlace:
-        """Return the place of a question in the conversation as it is now.
-
-        Args:
-            ask: the question.
-            conversation: another conversation; ``None`` for the session's.
-
-        Raises:
-            InputError: the turn to ask again is gone, or ``last`` is no number of turns.
-        """
-        conversation = self.conversation if conversation is None else conversation
-        layout = self.layout_of(ask)
-        order = ask.order if layout is None else layout.order
-        last = ask.last if ask.history else None
-        window = ask.window_in(conversation, order, last=last)
-        threads = conversation.threads
-        name = window.thread
+        name = ask.thread_in(self.conversation, order_of(ask, self.layout_of(ask)))
+        threads = self.conversation.threads
         own = {turn.number for turn in threads.get(name, ())}
         others = (
             other
             for other, turns in threads.items()
             if other != name and any(turn.number in own for turn in turns)
         )
-        return QuestionPlace(window, (name, *others), order)
+        return name, *others
 
     def layout_of(self, ask: Ask) -> Layout | None:
         """Return the order of the cells for an ask; ``None`` if the ask has its own, or needs none.
@@ -483,10 +466,10 @@ class Session:
                 worker.caller,
                 halt,
                 waiting=lambda holder: worker.tell(partial(view.waiting, holder)),
-                place=partial(self.place_of, ask),
-            ) as place:
+                threads=partial(self.threads_of, ask),
+            ):
                 with self.state_lock:
-                    asking = self._admitted(ask, cast("QuestionPlace", place))
+                    asking = self._admitted(ask)
                 worker.tell_first(partial(view.began, asking.notes))
                 turns = self.conversation.turns
                 thread = asking.prepared.window.thread
@@ -497,24 +480,16 @@ class Session:
         except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
             return _Ending(problem=error)
 
-    def _admitted(self, ask: Ask, place: QuestionPlace) -> _Asking:
+    def _admitted(self, ask: Ask) -> _Asking:
         """Prepare a question, and find the source of its answer."""
-        cassette = self.environment.cassette()
-        self.cassette.insert(cassette)
-        given = None if self.clients.given is None else self.clients.given.setup
-        service = given
-        if cassette is None and given is None:
-            service = self.environment.service()
-        aside: Change | None = None
-        if (layout := self.layout_of(ask)) is not None:
-            before = self.conversation.slots
-            aside = self.conversation.follow(layout)
-            if self.conversation.slots != before:
-                place = self.place_of(ask)
-        window = place.window if ask.history else NOTHING
-        setup = given or cassette or service
-        prepared = prepare(ask, window, self.environment.named, setup)
-        asking = self._looked_up(_Asking(ask, prepared, (), place.order, setup, service, cassette))
+        settings = self._settings()
+        self.cassette.insert(settings.cassette)
+        layout = self.layout_of(ask)
+        aside = None if layout is None else self.conversation.follow(layout)
+        order = order_of(ask, layout)
+        window = ask.window_in(self.conversation, order) if ask.history else NOTHING
+        prepared = prepare(ask, window, self.environment.named, settings.before_address)
+        asking = self._looked_up(_Asking(ask, prepared, (), order, settings))
         news = [note_at(note, self.place) for note in (*self.cassette.news(), *self.ledger.news())]
         lookup = asking.prepared.lookup
         found = () if lookup is None else lookup.notes
@@ -523,25 +498,20 @@ class Session:
 
     def _looked_up(self, asking: _Asking) -> _Asking:
         """Return a question with the source of its answer, if it may be sent there."""
-        prepared, service = asking.prepared, asking.service
+        prepared = asking.prepared
+        settings = asking.settings
         cassette = self.cassette.current
         source: AnswerSource = "service"
         if cassette is not None:
-
-            def is_emulator() -> bool:
-                nonlocal service
-                service = service or self.environment.service()
-                return service.endpoint.is_emulator
-
-            lookup = cassette.look_up(prepared.query, is_emulator)
+            lookup = cassette.look_up(prepared.query, lambda: settings.service.endpoint.is_emulator)
             prepared = replace(prepared, lookup=lookup)
             source = lookup.source
         if source == "service":
-            service = service or self.environment.service()
+            endpoint = settings.service.endpoint
             self.secret_check.refuse(
-                prepared.ask, prepared.window, prepared.request, service.endpoint, is_sent=True
+                prepared.ask, prepared.window, prepared.request, endpoint, is_sent=True
             )
-        return replace(asking, prepared=prepared, service=service)
+        return replace(asking, prepared=prepared)
 
     def _exchanged(self, asking: _Asking, halt: Halt, receiver: Receiver) -> Answer:
         """Return the answer to a question; a cassette may give it."""
@@ -552,9 +522,9 @@ class Session:
         source: AnswerSource = "service" if lookup is None else lookup.source
 
         def setup() -> ServiceSetup:
-            if source == "service" and asking.service is not None:
-                return asking.service
-            return setup_for(source, self.environment, asking.cassette)
+            if source == "service":
+                return asking.settings.service
+            return setup_for(source, self.environment, asking.settings.cassette)
 
         with self.state_lock:
             client = self.clients.client(source, setup)
@@ -597,7 +567,7 @@ class Session:
                     asking.ask,
                     window,
                     self.environment.named,
-                    asking.setup,
+                    asking.settings.before_address,
                     left_out=left_out,
                 )
                 shorter = self._looked_up(replace(asking, prepared=prepared))
@@ -640,20 +610,28 @@ class Session:
         """
         with shown_at(self.place):
             ask.refuse_empty()
-            cassette = self.environment.cassette()
-            given = None if self.clients.given is None else self.clients.given.setup
-            service = given or self._service_for(cassette)
+            settings = self._settings()
+            cassette = settings.cassette
+            service = self._service_of(settings)
             conversation = copy(self.conversation)
-            if (layout := self.layout_of(ask)) is not None:
+            layout = self.layout_of(ask)
+            if layout is not None:
                 conversation.follow(layout)
-            window = self.place_of(ask, conversation).window if ask.history else NOTHING
-            prepared = prepare(ask, window, self.environment.named, given or cassette or service)
+            order = order_of(ask, layout)
+            window = ask.window_in(conversation, order) if ask.history else NOTHING
+            prepared = prepare(ask, window, self.environment.named, settings.before_address)
             return self._checked(prepared, service, cassette)
 
-    def _service_for(self, cassette: CassetteConfig | None) -> ServiceSetup | None:
+    def _settings(self) -> RequestSettings:
+        """Return the settings of a question that is asked now."""
+        given = self.clients.given
+        return self.environment.current(None if given is None else given.setup)
+
+    def _service_of(self, settings: RequestSettings) -> ServiceSetup | None:
         """Return the service of a preview; ``None`` in a replay without one."""
+        cassette = settings.cassette
         try:
-            return self.environment.service()
+            return settings.service
         except ChatError as error:
             if cassette is None or cassette.mode != "replay":
                 raise
@@ -878,6 +856,16 @@ class _Audience(Receiver):
         self.session.tell(Fragment(self.ask, text))
 
 
+def order_of(ask: Ask, layout: Layout | None) -> tuple[str, ...] | None:
+    """Return the hashes of the page's cells from top to bottom; ``None`` if no page reports them.
+
+    Args:
+        ask: a question, which may have an order of its own.
+        layout: the order that its page reports; ``None`` for none.
+    """
+    return ask.order if layout is None else layout.order
+
+
 NOTHING: Final = Window()
 """The window of an ask without history."""
 
@@ -891,18 +879,14 @@ class _Asking:
         prepared: the question as it is sent.
         notes: lines to show while the reply is awaited.
         order: hashes of the page's cells from top to bottom, in whose order the turn is kept.
-        setup: the settings of the request.
-        service: the service and its settings; ``None`` until it is needed.
-        cassette: the chosen cassette; ``None`` for none.
+        settings: the settings of the request, and of its address.
     """
 
     ask: Ask
     prepared: Prepared
     notes: tuple[str, ...]
     order: tuple[str, ...] | None
-    setup: Setup | None
-    service: ServiceSetup | None
-    cassette: CassetteConfig | None
+    settings: RequestSettings
 
 
 @dataclass(frozen=True, slots=True)

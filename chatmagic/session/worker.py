@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from chatmagic._log import log_swallowed
 from chatmagic.client.halt import Halt
@@ -22,16 +22,6 @@ from chatmagic.errors import ChatInterrupted, InputError
 
 _T = TypeVar("_T")
 
-
-class HasThreads(Protocol):
-    """Place of an ask in a conversation."""
-
-    @property
-    def threads(self) -> Sequence[str]:
-        """Name of the ask's thread, then the names of those that share turns with it."""
-
-
-_PlaceT = TypeVar("_PlaceT", bound=HasThreads)
 
 NAP: Final = 0.1
 """Seconds after which a waiting thread checks for an interrupt again."""
@@ -197,17 +187,17 @@ class AskLock:
         caller: int,
         halt: Halt,
         waiting: Callable[[str], object] = str,
-        place: Callable[[], _PlaceT] | None = None,
-    ) -> Iterator[_PlaceT | None]:
-        """Return a context that holds the lock, and gives the place; entered in a worker.
+        threads: Callable[[], Sequence[str]] | None = None,
+    ) -> Iterator[None]:
+        """Return a context that holds the lock; entered in a worker.
 
         Args:
             asker: name of the work, in words, for an ask that has to wait.
             caller: the thread that waits for the worker.
             halt: ends the wait for the lock.
             waiting: called with the name of the work that holds the lock, before a wait.
-            place: returns the place of the ask in the conversation as it is now; ``None`` waits for
-                all work under way.
+            threads: returns the name of the ask's thread as the conversation is now, then the names
+                of those that share turns with it; ``None`` waits for all work under way.
 
         Raises:
             InputError: the caller is a worker that holds the lock, in a follower of its events.
@@ -218,8 +208,7 @@ class AskLock:
                 raise InputError("A reply is still streaming here; ask again when it has ended.")
             shown = None
             while True:
-                here = None if place is None else place()
-                names = None if here is None else here.threads
+                names = None if threads is None else threads()
                 before = self._before(names)
                 if before is None:
                     break
@@ -232,7 +221,7 @@ class AskLock:
             holding = _Holding(asker, threading.get_ident(), None if names is None else names[0])
             self._held.append(holding)
         try:
-            yield here
+            yield
         finally:
             with self._changed:
                 self._held.remove(holding)

@@ -247,7 +247,10 @@ class Machine(RuleBasedStateMachine):
         """Ask, in a new execution or in the last one."""
         self.executions += not again
         execution = str(self.executions)
-        total = self.talk.window(owner, execution, order=order, thread=thread).total
+        window = self.talk.window(owner, execution, order=order, thread=thread)
+        total = window.total
+        assert self.talk.thread_at(owner, execution, order=order, thread=thread) == window.thread
+        assert self.talk.above(owner, execution, order=order, thread=thread) == window.above
         given: dict[str, Any] = {"last": last, "order": order, "thread": thread, "hide": hide}
         turn = ask(self.talk, "p", owner, execution, **given)
         self.named[turn.number], self.hides[turn.number] = thread, hide
@@ -919,6 +922,20 @@ def test_replies_are_those_since_the_own_cell_asked() -> None:
     assert talk.turns[0] == new
 
 
+def test_the_thread_and_the_turns_above_are_those_of_the_window() -> None:
+    """At any place, of a question that is asked again, too; no window is computed for them."""
+    talk = abc()
+    talk.add(ThreadStart("aside", owner="t", execution="1"))
+    side = ask(talk, "p", "d", "1")
+    for owner, thread in ((None, None), ("b", None), ("e", None), ("e", "main"), ("e", "new")):
+        window = talk.window(owner, "9", thread=thread)
+        assert talk.thread_at(owner, "9", thread=thread) == window.thread
+        assert talk.above(owner, "9", thread=thread) == window.above
+    for number, name in ((1, "main"), (side.number, "aside")):
+        assert talk.window("r", again=number).thread == name
+        assert talk.thread_at("r", again=number) == name
+
+
 def test_a_turn_that_is_not_live_is_not_asked_again() -> None:
     """Nothing is replaced, and that is a change all the same; the reply is kept beside others."""
     talk = abc()
@@ -926,6 +943,8 @@ def test_a_turn_that_is_not_live_is_not_asked_again() -> None:
     talk.undo()
     with pytest.raises(InputError, match="not in the conversation any more"):
         talk.window("r", again=gone.number)
+    with pytest.raises(InputError, match="not in the conversation any more"):
+        talk.thread_at("r", again=gone.number)
     change = talk.add(replace(gone, reply=Reply("late"), again=gone.number, owner=None))
     assert (change.kind, change.came, talk.undo_depth) == ("retry", (), 3)
     assert talk.known_turns[4].reply.text == "late"

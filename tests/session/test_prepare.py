@@ -69,7 +69,7 @@ def test_a_question_computes_its_window_and_its_request_once(
 
 
 def test_the_window_is_that_after_cells_have_gone(counted: dict[str, int]) -> None:
-    """Then it is computed once more."""
+    """It is computed after them, once."""
     session = Session(Client(transport=(service := RowService())))
     for name in "ab":
         session.run(Ask(name, owner=name, stream=False), Seen())
@@ -77,7 +77,7 @@ def test_the_window_is_that_after_cells_have_gone(counted: dict[str, int]) -> No
     session.environment = GivenEnvironment(layout=lambda _: gone)
     counted.update(window=0)
     session.run(Ask("c", stream=False), Seen())
-    assert counted["window"] == 2
+    assert counted["window"] == 1
     assert [message["content"] for message in service.bodies[-1]["messages"]] == ["b", "B", "c"]
 
 

@@ -355,11 +355,9 @@ def _nearest(
     if parsed.above == "new":
         conversation = kernel.session.conversation
         order = kernel.order(execution.cell)
-        window = conversation.window(
-            execution.cell, execution.id, order=order, thread=parsed.thread
-        )
+        turns = conversation.above(execution.cell, execution.id, order=order, thread=parsed.thread)
         # A question that was asked again carried the cells above its first place alone.
-        asked = [conversation.known_turns.get(turn.first, turn) for turn in window.above]
+        asked = [conversation.known_turns.get(turn.first, turn) for turn in turns]
         # A question of this same execution has already carried the cells above.
         since = len(above) if execution.id in {turn.execution for turn in asked} else 0
         keys = {turn.owner or turn.execution for turn in asked}
