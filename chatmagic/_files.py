@@ -263,6 +263,9 @@ def folder_lock(
             # Makes the new directory entry durable.
             os.fsync(descriptor)
     finally:
+        with swallowed(OSError):
+            # A child that was forked meanwhile has the descriptor, too, and would keep the lock.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 

@@ -18,7 +18,7 @@ import chatmagic
 PACKAGE = ROOT / "chatmagic"
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}
 TOP = frozenset(
-    {"_files", "_initial_environ", "_json", "_json_reply", "_log", "_started_emulators"}
+    {"_files", "_fork", "_initial_environ", "_json", "_json_reply", "_log", "_started_emulators"}
     | {"_version"}
     | {"advice", "errors", "models", "safe_text"}
 )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Self, cast
 
 from chatmagic._files import open_file, open_to_change, try_lock
+from chatmagic._fork import Lock, belongs_to_process
 from chatmagic._json import (
     digest,
     exact_count,
@@ -138,10 +138,16 @@ class JobFile:
         self._failed: set[bytes] = set()
         self.unread = 0
         """Number of lines that were not read, such as a damaged one; their rows are asked again."""
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._end = self._room = 0
         self._longest = ROOM // 2
         self._is_ours = False
+        belongs_to_process(self)
+
+    def leave_to_parent(self) -> None:
+        """Close the file, in a forked child: the parent alone writes, and ends its lock."""
+        if self._file is not None:
+            self._file.close()
 
     def open(self) -> Self:
         """Open, lock and read the file; repair the last line that a killed process left.

@@ -16,6 +16,7 @@ import http.client
 import io
 import math
 import os
+import queue
 import socket
 import ssl
 import threading
@@ -38,6 +39,7 @@ from urllib3.exceptions import (
 )
 from urllib3.util.wait import wait_for_read, wait_for_write
 
+from chatmagic._fork import belongs_to_process, close_in_child
 from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.errors import Which
@@ -291,6 +293,7 @@ class _Connection(HTTPConnection):
 
     def connect(self) -> None:
         self._answers = 0
+        belongs_to_process(self)
         CURRENT.clock.enter("connect")
         with contextlib.ExitStack() as duplicates:
             self._duplicates = duplicates
@@ -299,6 +302,11 @@ class _Connection(HTTPConnection):
         if isinstance(self.sock, ssl.SSLSocket) and self.sock.version() is None:
             raise ConnectionResetError
         self._watch()
+
+    def leave_to_parent(self) -> None:
+        """Be closed, in a forked child."""
+        close_in_child(self.sock)
+        self.sock = None
 
     def _new_conn(self) -> socket.socket:
         halt = CURRENT.clock.halt
@@ -365,8 +373,21 @@ class _Tls(_Connection, HTTPSConnection):
     pass
 
 
+class _KeptConnections(queue.LifoQueue[Any]):
+    """The connections that wait for their next use; a forked child has none."""
+
+    def __init__(self, maxsize: int = 0) -> None:
+        super().__init__(maxsize)
+        belongs_to_process(self)
+
+    def leave_to_parent(self) -> None:
+        # A thread of the parent may have held its lock, and urllib3 empties it at the end.
+        super().__init__(self.maxsize)
+
+
 class _PlainPool(HTTPConnectionPool):
     ConnectionCls: type[_Connection] = _Plain
+    QueueCls = _KeptConnections
 
     def _put_conn(self, conn: Any) -> None:
         if conn is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import socket
-import threading
 from time import monotonic
 from typing import Literal
 
+from chatmagic._fork import Lock, belongs_to_process, close_in_child
 from chatmagic.errors import Which
 
 
@@ -23,7 +23,13 @@ class Halt:
         self.until = math.inf
         """The same for a reader that sets a limit of its own."""
         self._sock: socket.socket | None = None
-        self._lock = threading.Lock()
+        self._lock = Lock()
+        belongs_to_process(self)
+
+    def leave_to_parent(self) -> None:
+        """Have nothing to stop: the exchange is the parent's."""
+        close_in_child(self._sock)
+        self._sock = None
 
     def stop(self, reason: Literal["stop"] | Which = "stop") -> None:
         """Wake the reader from any wait on its socket; the first reason counts.

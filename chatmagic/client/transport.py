@@ -25,6 +25,7 @@ import urllib3
 from requests.utils import get_environ_proxies
 
 from chatmagic import _started_emulators
+from chatmagic._fork import belongs_to_process
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic._version import __version__
 from chatmagic.client import network_errors
@@ -110,6 +111,11 @@ class HttpTransport:
         self._is_loopback = is_loopback(self._url)
         self._shared = SharedState(endpoint.auth, endpoint.key)
         # A session would also follow redirects, keep cookies and read a .netrc.
+        self._adapter = KeyedAdapter(max_retries=0)
+        belongs_to_process(self)
+
+    def leave_to_parent(self) -> None:
+        """Have no connection, in a forked child."""
         self._adapter = KeyedAdapter(max_retries=0)
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> HttpExchange:

@@ -21,6 +21,7 @@ from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
 from chatmagic import _started_emulators
+from chatmagic._fork import Lock, belongs_to_process, close_in_child
 from chatmagic._json import whole_number
 from chatmagic.emulator.service import FRESH, HttpRequest, HttpResponse, Settings, Used, respond
 from chatmagic.errors import InputError
@@ -49,7 +50,7 @@ class Emulator:
         self.url = ""
         self.used: Used = {}
         self._port = port
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._running: tuple[_Server, threading.Thread] | None = None
 
     def start(self) -> str:
@@ -120,6 +121,12 @@ class _Server(ThreadingTCPServer):
         self.emulator = emulator
         self._connections: set[socket.socket] = set()
         super().__init__((HOST, port), _Handler)
+        belongs_to_process(self)
+
+    def leave_to_parent(self) -> None:
+        """Listen and serve no more, in a forked child: the parent does."""
+        for open_socket in (self.socket, *self._connections):
+            close_in_child(open_socket)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         self._connections.add(request)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, cast
 
+from chatmagic._fork import belongs_to_process
 from chatmagic._log import log_swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
@@ -82,6 +83,11 @@ class Background:
         """Ask nothing yet."""
         self._tasks: list[_Task] = []
         """The questions under way, and the failed ones that no later question has reported yet."""
+        belongs_to_process(self)
+
+    def leave_to_parent(self) -> None:
+        """Have no questions, in a forked child."""
+        self._tasks = []
 
     def start(
         self,

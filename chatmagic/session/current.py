@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+from chatmagic._fork import Lock
 from chatmagic.client import config
 from chatmagic.session.environment import Environment, of_process
 from chatmagic.session.session import Session
 
 _current: Session | None = None
-_lock = threading.RLock()
+_lock = Lock()
 
 
 def current_session() -> Session:

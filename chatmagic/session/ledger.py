@@ -22,6 +22,7 @@ from statistics import mean
 from typing import Any, Final, Literal
 
 from chatmagic import _initial_environ, _started_emulators
+from chatmagic._fork import Lock, belongs_to_process
 from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.advice import BUDGET_SETTING
@@ -312,9 +313,21 @@ class Ledger:
         self._turns = 0
         self._held: set[Reservation] = set()
         self._environment = environment
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._news: list[str] = []
         self._noticed: set[Budget] = set()
+        belongs_to_process(self)
+
+    def leave_to_parent(self) -> None:
+        """Count the requests under way as ended, in a forked child, which does not see their end.
+
+        Their cost is unknown here.
+        """
+        for reservation in self.under_way:
+            self._turns += reservation.counts
+            self.meter(reservation.service).unknown += 1
+        self._held.clear()
+        self._news.clear()
 
     def __iter__(self) -> Iterator[LedgerRow]:
         """Return the rows as they are now, oldest first."""

@@ -20,6 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from chatmagic._fork import Lock
 from chatmagic._json import digest, shared_fields
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.advice import Place, sentences
@@ -286,7 +287,7 @@ class Job:
         self._idle = queue.SimpleQueue[None]()
         self._halts: set[Halt] = set()
         self._is_interrupted = self._is_cut = False
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._bar: Any = None
         self._is_awaited = False
         self._worker = Worker(self._work, self.interrupt, daemon=False)

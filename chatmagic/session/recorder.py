@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from chatmagic._fork import Lock
 from chatmagic.cassette import transports
 from chatmagic.cassette.cassette import ActiveCassette
 from chatmagic.cassette.transports import RecordingTransport
@@ -23,7 +23,7 @@ class Recorder:
     """
 
     cassette: ActiveCassette
-    lock: threading.RLock
+    lock: Lock
 
     def __call__(self, sending: Sending, proceed: Callable[[Sending], Answer]) -> Answer:
         """Answer a request from the cassette, or pass it on and record the answer.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import threading
 from collections.abc import Callable, Coroutine, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar, cast
 
+from chatmagic._fork import Lock, belongs_to_process
 from chatmagic._json import digest
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.advice import GOES_ON, LESS, TOOK_SCHEMA, Place, note_at, sentences
@@ -152,11 +152,16 @@ class Session:
         self.followers: tuple[Callable[[Event], object], ...] = ()
         """The functions that are called with each event."""
         self.lock = AskLock()
-        self.state_lock = threading.RLock()
+        self.state_lock = Lock()
         """Lock for state that all asks share. Only workers hold it, because an interrupt of another
         thread could leave it locked."""
         self.secret_check = SecretCheck()
         self.habits = Habits()
+        belongs_to_process(self)
+
+    def leave_to_parent(self) -> None:
+        """Leave the cassette to the parent, in a forked child: the next ask reads its file."""
+        self.cassette = ActiveCassette(self._notify)
 
     @property
     def links(self) -> list[Link]:

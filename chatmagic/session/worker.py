@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Generic, TypeVar
 
+from chatmagic._fork import belongs_to_process
 from chatmagic._log import log_swallowed
 from chatmagic.client.halt import Halt
-from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.errors import ChatError, ChatInterrupted, InputError
 
 _T = TypeVar("_T")
 
@@ -28,6 +29,9 @@ NAP: Final = 0.1
 MOST_INTERRUPTS: Final = 3
 """Number of interrupts after which the caller no longer waits. The worker then ends by itself, and
 keeps the text so far."""
+
+
+LEFT: Final = "This process was forked meanwhile: the reply goes to the process that asked."
 
 
 class Worker(Generic[_T]):
@@ -54,6 +58,15 @@ class Worker(Generic[_T]):
         self._begun = threading.Lock()
         run = partial(contextvars.copy_context().run, self._run)
         self._thread = threading.Thread(target=run, name="chatmagic-worker", daemon=daemon)
+        self._is_left = False
+        belongs_to_process(self)
+
+    def leave_to_parent(self) -> None:
+        """End work under way, in a forked child, as its thread is the parent's."""
+        if self.is_running and self._thread is not threading.current_thread():
+            self._calls = queue.SimpleQueue()
+            self._is_left = self._is_over = self._is_deaf = True
+            self.error = ChatError(LEFT)
 
     def start(self) -> None:
         """Start the work, for a caller that does not wait."""
@@ -111,6 +124,8 @@ class Worker(Generic[_T]):
                 else:
                     self.cancel()
                 self._listen()
+                if self._is_left:
+                    raised = self.error
                 return raised  # noqa: TRY300 - an interrupt here counts, too
             except BaseException as error:  # noqa: BLE001 - the work ends whatever is raised here
                 raised = raised or error
@@ -178,6 +193,12 @@ class AskLock:
     def __init__(self) -> None:
         """Start free."""
         self._held: list[_Holding] = []
+        self._changed = threading.Condition()
+        belongs_to_process(self)
+
+    def leave_to_parent(self) -> None:
+        """Be held by the thread alone that has forked, if it does."""
+        self._held = [each for each in self._held if each.worker == threading.get_ident()]
         self._changed = threading.Condition()
 
     @contextmanager

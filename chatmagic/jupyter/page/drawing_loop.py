@@ -18,6 +18,7 @@ from functools import cached_property, partial
 from queue import Empty, SimpleQueue
 from typing import Final, TypeAlias
 
+from chatmagic._fork import Lock, belongs_to_process
 from chatmagic._log import swallowed
 from chatmagic.conversation import continuation
 from chatmagic.jupyter.page.messages import Message
@@ -239,9 +240,17 @@ class DrawingLoop:
         self._news: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._listeners: tuple[Hear, ...] = ()
-        self._telling = threading.RLock()
+        self._telling = Lock()
         self._replies: dict[str, ReplyUnderWay] = {}
         self._is_painted = False
+        belongs_to_process(self)
+
+    def leave_to_parent(self) -> None:
+        """Draw nothing, in a forked child: the pages are the parent's."""
+        self._news = SimpleQueue()
+        self._thread = None
+        self._listeners = ()
+        self._replies = {}
 
     def hear(self, event: Event) -> None:
         """Note an event of an ask; a follower of the session.
