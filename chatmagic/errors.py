@@ -48,7 +48,8 @@ WHAT_CAME_IS_KEPT: Final = (
 SHORTER_HINT: Final = "Shorten the question, or the cells and values with it: it carries no turn."
 
 PROXY_NAMED: Final = (
-    "Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, such as http://NAME:PASSWORD@proxy.example:8080."
+    "Check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, such as "
+    "http://NAME:PASSWORD@proxy.example:8080."
 )
 """Hint for a proxy that refused or failed."""
 

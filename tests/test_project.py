@@ -39,11 +39,11 @@ MAY_IMPORT = {
 }
 """Which folders each folder imports from, besides itself."""
 PACKAGES = {
-    "client": {"platformdirs", "requests", "urllib3"},
+    "client": {"platformdirs", "requests", "socks", "urllib3"},
     "render": {"markdown_it", "nh3", "pygments"},
     "archive": {"nbformat"},
     "session": {"jsonschema", "pydantic", "referencing"},
-    "doctor": {"platformdirs", "requests"},
+    "doctor": {"platformdirs"},
     "jupyter": {"IPython", "anywidget", "comm", "ipywidgets", "traitlets"},
     "shell": {"platformdirs"},
 }

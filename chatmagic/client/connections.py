@@ -20,7 +20,7 @@ import queue
 import socket
 import ssl
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from time import monotonic
@@ -36,6 +36,8 @@ from urllib3.exceptions import (
     LocationParseError,
     NameResolutionError,
     NewConnectionError,
+    ProxyError,
+    ProxySchemeUnknown,
 )
 from urllib3.util.wait import wait_for_read, wait_for_write
 
@@ -106,6 +108,74 @@ def _connect(sock: socket.socket, address: Any, until: float, halt: Halt) -> Non
         raise OSError(code, os.strerror(code))
     if halt.reason is not None:
         raise ConnectionAbortedError
+
+
+SOCKS_SCHEMES: Final = ("socks4", "socks4a", "socks5", "socks5h")
+"""Schemes of SOCKS proxies; with the last letter the proxy resolves the names of hosts."""
+_SOCKS_PORT: Final = 1080
+
+
+def open_socks_socket(
+    host: str, port: int, seconds: float | None, halt: Halt, proxy: Mapping[str, Any]
+) -> socket.socket:
+    """Return a TCP socket that a SOCKS proxy has connected, unless the halt stops it first.
+
+    Args:
+        host: name or address of the service.
+        port: its port.
+        seconds: time limit of each step, beside the halt's clock; ``None`` is unlimited.
+        halt: stops it.
+        proxy: the proxy, as urllib3's manager describes it.
+
+    Raises:
+        socket.gaierror: no host has this name, which is resolved here.
+        ProxyError: the proxy was not reached or did not connect, or this was stopped.
+    """
+    import socks  # noqa: PLC0415 - an optional package
+
+    try:
+        return _open_socks_socket(host.strip("[]"), port, seconds, halt, proxy)
+    except socks.ProxyError as error:
+        inner: OSError | None = error.socket_err
+        cause = error if inner is None else inner
+        if isinstance(cause, socket.gaierror):
+            raise cause from None
+        if isinstance(cause, socks.ProxyError):
+            # PySocks' words for the proxy's answer: 0x05: Connection refused.
+            cause = OSError(None, cause.msg.rpartition(": ")[2])
+        raise ProxyError("SOCKS", cause) from None
+    except OSError as error:
+        raise ProxyError("SOCKS", error) from None
+
+
+def _open_socks_socket(
+    host: str, port: int, seconds: float | None, halt: Halt, proxy: Mapping[str, Any]
+) -> socket.socket:
+    """Return the socket; the arguments are those of :func:`open_socks_socket`."""
+    import socks  # noqa: PLC0415 - an optional package
+
+    name = str(proxy["proxy_host"]).strip("[]")
+    places = socket.getaddrinfo(name, proxy["proxy_port"] or _SOCKS_PORT, 0, socket.SOCK_STREAM)
+    place: Any
+    for number, (family, kind, protocol, _, place) in enumerate(places, 1):
+        sock = socks.socksocket(family, kind, protocol)
+        try:
+            halt.watch(sock)
+            sock.settimeout(seconds)
+            user, password = proxy["username"], proxy["password"]
+            version, resolves_names = proxy["socks_version"], proxy["rdns"]
+            sock.set_proxy(version, place[0], place[1], resolves_names, user, password)
+            sock.connect((host, port))
+            # From here on it is a socket like any other.
+            plain = socket.socket(family, kind, protocol, fileno=sock.detach())
+            plain.settimeout(seconds)
+            return plain  # noqa: TRY300 - the next address is for a failure
+        except socks.ProxyConnectionError:
+            if halt.reason is not None or number == len(places):
+                raise
+        finally:
+            sock.close()
+    raise OSError(None, "its name has no address")
 
 
 WATCH: Final = 0.05
@@ -311,7 +381,7 @@ class _Connection(HTTPConnection):
     def _new_conn(self) -> socket.socket:
         halt = CURRENT.clock.halt
         try:
-            sock = open_socket(self.host, self.port, self.timeout, halt, self.socket_options)
+            sock = self._open_socket(halt)
         except socket.gaierror as error:
             raise NameResolutionError(self.host, self, error) from error
         except UnicodeError:
@@ -323,6 +393,9 @@ class _Connection(HTTPConnection):
         # TLS takes over this socket's descriptor, but its duplicate can still be shut down.
         halt.watch(self._duplicates.enter_context(sock.dup()))
         return sock
+
+    def _open_socket(self, halt: Halt) -> socket.socket:
+        return open_socket(self.host, self.port, self.timeout, halt, self.socket_options)
 
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
         if CURRENT.only_connects:
@@ -373,6 +446,32 @@ class _Tls(_Connection, HTTPSConnection):
     pass
 
 
+class _SocksConnection(_Connection):
+    """A connection through a SOCKS proxy.
+
+    Args:
+        _socks_options: the proxy, as urllib3's manager describes it, under the name that it uses.
+        *args: as in the base class.
+        **kwargs: as in the base class.
+    """
+
+    def __init__(self, _socks_options: Mapping[str, Any], *args: Any, **kwargs: Any) -> None:
+        """Connect nothing yet."""
+        super().__init__(*args, **kwargs)
+        self._proxy_options = _socks_options
+
+    def _open_socket(self, halt: Halt) -> socket.socket:
+        return open_socks_socket(self.host, self.port, self.timeout, halt, self._proxy_options)
+
+
+class _SocksPlain(_SocksConnection, HTTPConnection):
+    pass
+
+
+class _SocksTls(_SocksConnection, HTTPSConnection):
+    pass
+
+
 class _KeptConnections(queue.LifoQueue[Any]):
     """The connections that wait for their next use; a forked child has none."""
 
@@ -399,6 +498,14 @@ class _TlsPool(_PlainPool, HTTPSConnectionPool):
     ConnectionCls = _Tls
 
 
+class _SocksPlainPool(_PlainPool):
+    ConnectionCls = _SocksPlain
+
+
+class _SocksTlsPool(_PlainPool, HTTPSConnectionPool):
+    ConnectionCls = _SocksTls
+
+
 class KeyedAdapter(HTTPAdapter):
     """Adapter of ``requests`` whose pools make the connections of this module."""
 
@@ -418,9 +525,17 @@ class KeyedAdapter(HTTPAdapter):
         Args:
             proxy: URL of the proxy.
             **kwargs: as in the base class.
+
+        Raises:
+            ProxySchemeUnknown: the proxy speaks no known SOCKS.
+            requests.exceptions.InvalidSchema: it speaks SOCKS, and PySocks is not installed.
         """
+        scheme = proxy.partition("://")[0].lower()
+        is_socks = scheme.startswith("socks")
+        if is_socks and scheme not in SOCKS_SCHEMES:
+            raise ProxySchemeUnknown(scheme)
         manager = super().proxy_manager_for(proxy, **kwargs)
-        manager.pool_classes_by_scheme = _POOLS
+        manager.pool_classes_by_scheme = _SOCKS_POOLS if is_socks else _POOLS
         return manager
 
     def close(self) -> None:
@@ -432,3 +547,4 @@ class KeyedAdapter(HTTPAdapter):
 
 
 _POOLS: Final = {"http": _PlainPool, "https": _TlsPool}
+_SOCKS_POOLS: Final = {"http": _SocksPlainPool, "https": _SocksTlsPool}

@@ -19,6 +19,7 @@ import urllib3
 
 from chatmagic.advice import SETTINGS, Sentences, longer_timeout, sentences
 from chatmagic.client.connections import Clock
+from chatmagic.client.proxies import proxy_in_force
 from chatmagic.errors import (
     COST_UNKNOWN,
     PROXY_NAMED,
@@ -46,12 +47,16 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, Sentenc
         # The address may be a proxy's, too.
         (
             requests.exceptions.InvalidURL,
-            requests.exceptions.InvalidSchema,
             urllib3.exceptions.LocationValueError,
             urllib3.exceptions.ProxySchemeUnknown,
         ),
         "The base address, or the proxy that the environment names, cannot be used",
         sentences(PROXY_NAMED),
+    ),
+    (
+        (requests.exceptions.InvalidSchema,),
+        "The proxy speaks SOCKS, which needs PySocks, and that is not installed",
+        sentences("Install it: pip install 'requests[socks]'."),
     ),
     (
         (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
@@ -71,7 +76,7 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, Sentenc
     (
         (ConnectionResetError, ConnectionAbortedError, BrokenPipeError, ssl.SSLEOFError),
         "{at} closed the connection while it was being made",
-        sentences("Is it the right port, http or https?", SETTINGS),
+        (),
     ),
     (
         (ssl.SSLCertVerificationError,),
@@ -85,7 +90,16 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, Sentenc
     ),
     ((BaseException,), "No connection to {at}{why}", sentences("Is there a network?", SETTINGS)),
 )
-"""Classes of a cause, their message, and the advice; the first match counts."""
+"""Classes of a cause, their message, and the advice; the first match counts.
+
+Without advice, it is about the port.
+"""
+
+_PORT_HERE: Final = sentences("Is it the right port, http or https?", SETTINGS)
+_PORT_ELSEWHERE: Final = sentences(
+    "Is the port right? Something on the way may have answered in its place.", SETTINGS
+)
+"""Advice for an address on another machine: to connect without TLS would be to give in to it."""
 
 _CERTIFICATE_HINTS: Final[Mapping[int | None, Sentences]] = {
     9: sentences("Is the date of this machine right? The certificate is not valid yet."),
@@ -167,7 +181,9 @@ def timed_out(reason: Which, seconds: float, url: str = "") -> RequestTimeoutErr
     return RequestTimeoutError(
         _WAITED[reason].format(seconds=f"{seconds:g}", at=at, does=does),
         which=reason,
-        hint=longer_timeout(reason, longer),
+        hint=sentences(
+            longer_timeout(reason, longer), _on_the_way(url) if at and reason == "connect" else ""
+        ),
     )
 
 
@@ -181,9 +197,13 @@ def _connect_error(causes: Sequence[BaseException], at: str, name: str) -> Conne
     """
     event, hint = next((event, hint) for kinds, event, hint in _UNCONNECTED if _any(causes, *kinds))
     why = _reason(causes)
-    if any(getattr(cause, "reason", None) in _NO_TLS for cause in causes):
+    is_here = is_loopback(at)
+    # urllib3 has a ProxyError for TLS with the proxy itself, and none for TLS through it.
+    is_plain = any(getattr(cause, "reason", None) in _NO_TLS for cause in causes)
+    if is_plain and not _any(causes, urllib3.exceptions.ProxyError):
         event = "{at} does not speak https{why}"
-        hint = sentences("Connect to it with http.", SETTINGS)
+        hint = sentences("Connect to it with http.", SETTINGS) if is_here else ()
+    hint = hint or (_PORT_HERE if is_here else _PORT_ELSEWHERE)
     codes = (getattr(cause, "verify_code", None) for cause in causes)
     hint = next((_CERTIFICATE_HINTS[code] for code in codes if code in _CERTIFICATE_HINTS), hint)
     bundle = certificate_bundle()
@@ -192,7 +212,14 @@ def _connect_error(causes: Sequence[BaseException], at: str, name: str) -> Conne
     if bundle is not None and (is_bundle or type(causes[0]) is OSError):
         file = one_line(bundle[1], _SHOWN)
         hint = sentences(f"{bundle[0]} names {file}: is that a file of authorities?")
-    return ConnectError(f"{event.format(at=at, why=why, name=name)}. Nothing was sent.", hint=hint)
+    message = f"{event.format(at=at, why=why, name=name)}. Nothing was sent."
+    return ConnectError(message, hint=sentences(hint, _on_the_way(at)))
+
+
+def _on_the_way(url: str) -> str:
+    """Return the sentence on the proxy of an address; empty without a proxy."""
+    proxy = proxy_in_force(url)
+    return "" if proxy is None else f"The proxy on the way is {proxy}."
 
 
 def _answer_error(causes: Sequence[BaseException], which: Which, url: str) -> ChatError:

@@ -22,7 +22,6 @@ from typing import Any, Final, Protocol, cast
 
 import requests
 import urllib3
-from requests.utils import get_environ_proxies
 
 from chatmagic import _started_emulators
 from chatmagic._fork import belongs_to_process
@@ -39,9 +38,10 @@ from chatmagic.client.connections import (
 )
 from chatmagic.client.endpoint import ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
+from chatmagic.client.proxies import proxies_for
 from chatmagic.errors import COST_UNKNOWN, NotUnderstoodError
 from chatmagic.models import Origin
-from chatmagic.protocol.url import is_loopback, models_url, origin, request_url
+from chatmagic.protocol.url import models_url, origin, request_url
 from chatmagic.protocol.wire import EMULATOR_SERVER
 from chatmagic.safe_text import one_line
 
@@ -108,7 +108,6 @@ class HttpTransport:
         self.setup = setup
         endpoint = setup.endpoint
         self._url = request_url(endpoint.base_url)
-        self._is_loopback = is_loopback(self._url)
         self._shared = SharedState(endpoint.auth, endpoint.key)
         # A session would also follow redirects, keep cookies and read a .netrc.
         self._adapter = KeyedAdapter(max_retries=0)
@@ -181,7 +180,7 @@ class HttpTransport:
                 stream=True,
                 # From there on the clock keeps the timeouts.
                 timeout=cast("Any", (timeout.connect, timeout.first_byte)),
-                proxies={} if self._is_loopback else get_environ_proxies(url),
+                proxies=proxies_for(self._url),
                 verify=True if bundle is None else bundle[1],
             )
             return HttpExchange(response, clock, self._url)

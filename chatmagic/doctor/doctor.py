@@ -19,7 +19,6 @@ from time import monotonic
 from typing import Final, Literal
 
 import platformdirs
-from requests.utils import get_environ_proxies, select_proxy
 
 from chatmagic._version import __version__
 from chatmagic.advice import Place, model_of_server, note_at, sentences
@@ -27,11 +26,12 @@ from chatmagic.cassette.cassette import Cassette
 from chatmagic.client import config, key_store
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
+from chatmagic.client.proxies import proxy_in_force
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatError
 from chatmagic.models import Message
 from chatmagic.protocol.api_key import redacted
-from chatmagic.protocol.url import EMULATOR, is_loopback, origin, origin_or_none
+from chatmagic.protocol.url import EMULATOR
 from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import counted, one_line
 from chatmagic.session.environment import ConfiguredEnvironment
@@ -254,20 +254,10 @@ def connection(examination: Examination) -> Iterator[Line]:
     if examination.is_emulator:
         yield Line("ok", "connection", "the emulator needs none")
         return
-    proxy = _proxy(at.base_url)
-    yield Line("ok", "proxy", f"{proxy}, by the environment" if proxy else "none")
+    yield Line("ok", "proxy", str(proxy_in_force(at.origin) or "none"))
     # Without the key, which a connection does not need.
     HttpTransport(ServiceSetup(at, examination.environment.settings.timeout)).connect(Halt())
     yield Line("ok", "connection", "made, and closed again")
-
-
-def _proxy(url: str) -> str | None:
-    """Return the origin of the proxy for an address; ``None`` for none."""
-    at = origin(url)
-    named = None if is_loopback(url) else select_proxy(at, get_environ_proxies(at))
-    if named is None:
-        return None
-    return origin_or_none(named if "://" in named else f"http://{named}") or "one without a URL"
 
 
 def files(examination: Examination) -> Iterator[Line]:

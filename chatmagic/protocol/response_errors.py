@@ -37,7 +37,7 @@ from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import retry_time
 from chatmagic.protocol.api_key import Secret, redacted
-from chatmagic.protocol.url import origin
+from chatmagic.protocol.url import is_loopback, origin
 from chatmagic.protocol.wire import ErrorBody
 from chatmagic.safe_text import one_line
 
@@ -300,13 +300,19 @@ def _redirect(answer: Answer, at: str) -> NotUnderstoodError:
                     "A proxy in front of the service may require you to sign in.", advice.ADDRESS
                 ),
             )
+        hint = sentences(advice.REDIRECTED)
+        if _is_downgrade(origin(answer.base_url), place):
+            hint = sentences("That address is not encrypted.", advice.ADDRESS)
         place = f"to {safe_excerpt(place, answer.keys)}"
     except ValueError:  # it is no address, or an ambiguous one
         place = "elsewhere"
-    return NotUnderstoodError(
-        f"The service redirects {place} {at}; that {followed}",
-        hint=advice.REDIRECTED,
-    )
+        hint = sentences(advice.REDIRECTED)
+    return NotUnderstoodError(f"The service redirects {place} {at}; that {followed}", hint=hint)
+
+
+def _is_downgrade(before: str, after: str) -> bool:
+    """Return whether a redirect leads from an encrypted address to one that is not."""
+    return before.startswith("https:") and after.startswith("http:") and not is_loopback(after)
 
 
 def _no_service(error_body: ErrorBody, quote: str, at: str) -> NotUnderstoodError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -37,3 +38,12 @@ def silent() -> Iterator[str]:
     """Give an address that neither takes a connection nor refuses it."""
     with unanswering() as origin:
         yield f"{origin}/v1"
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Leave no proxy in the environment."""
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    return monkeypatch

@@ -12,7 +12,17 @@ from typing import Final
 
 import pytest
 import trustme
-from loopback import PATIENCE, Peer, Server, answer, document, once, playing, serving
+from loopback import (
+    PATIENCE,
+    Peer,
+    Server,
+    answer,
+    document,
+    head,
+    once,
+    playing,
+    serving,
+)
 
 from chatmagic.client import network_errors
 from chatmagic.client.client import Client
@@ -133,6 +143,62 @@ def test_https_on_a_plain_port_is_told(script: Callable[[Peer], None], words: st
     assert "REQUESTS_CA_BUNDLE" not in str(error)
 
 
+@pytest.mark.parametrize("script", [refusing, leaving, resetting])
+@pytest.mark.parametrize("variable", ["https_proxy", "ALL_PROXY"])
+def test_nobody_elsewhere_talks_a_user_out_of_tls(
+    no_proxy: pytest.MonkeyPatch, script: Callable[[Peer], None], variable: str
+) -> None:
+    """What answers in clear may be another; only on this machine http is an advice."""
+
+    def tunnel(peer: Peer) -> None:
+        peer.request()
+        peer.send(head("200 Connected"))
+        script(peer)
+
+    with Server(tunnel) as proxy:
+        no_proxy.setenv(variable, proxy.origin.replace("//", "//ada:of-ada@"))
+        error = failing("https://chat.invalid")
+    assert str(error.hint) == (
+        "Is the port right? Something on the way may have answered in its place. "
+        "Client(base_url=…) sets the address. "
+        f"The proxy on the way is {proxy.origin}, by {variable}."
+    )
+
+
+@pytest.mark.parametrize("script", [refusing, leaving, resetting])
+def test_without_a_proxy_none_is_named(
+    no_proxy: pytest.MonkeyPatch, script: Callable[[Peer], None]
+) -> None:
+    """The same for an address that is reached directly; on this machine http may be meant."""
+    for is_here in (True, False):
+        no_proxy.setattr(network_errors, "is_loopback", lambda _, here=is_here: here)
+        with Server(script) as server:
+            error = failing(server.origin.replace("http:", "https:"))
+        assert bool(re.search(r"\bhttp\b", str(error.hint))) is is_here
+        assert ("Something on the way may have answered" in str(error.hint)) is not is_here
+        assert "proxy" not in str(error)
+
+
+def test_a_proxy_that_speaks_no_tls_is_no_service_without_tls(no_proxy: pytest.MonkeyPatch) -> None:
+    """The address of the proxy is wrong, not that of the service."""
+    with Server(refusing) as proxy:
+        at = proxy.origin.replace("http:", "https:")
+        no_proxy.setenv("https_proxy", at)
+        error = failing("https://chat.invalid")
+    assert error.message.startswith("The proxy did not connect to https://chat.invalid:443: wrong")
+    assert f"The proxy on the way is {at}, by https_proxy." in str(error.hint)
+
+
+@pytest.mark.parametrize("which", ["connect", "first_byte"])
+def test_a_connection_that_takes_too_long_names_the_proxy(
+    no_proxy: pytest.MonkeyPatch, which: Which
+) -> None:
+    """As it may be what does not answer; after it, the service may."""
+    no_proxy.setenv("https_proxy", "http://127.0.0.1:9")
+    error = network_errors.timed_out(which, 1.0, "https://chat.invalid")
+    assert ("The proxy on the way is http://127.0.0.1:9" in str(error.hint)) is (which == "connect")
+
+
 def test_a_plain_server_that_stays_silent_is_told_from_one_that_is_not_there() -> None:
     """Connected, and then nothing: the time-out asks whether it is http."""
     halt = Halt()
@@ -199,7 +265,7 @@ def test_a_proxy_that_wants_a_password_says_so(monkeypatch: pytest.MonkeyPatch) 
             with pytest.warns(match="encrypted") if scheme == "http" else contextlib.nullcontext():
                 error = failing(f"{scheme}://chat.invalid")
             assert "requires a name and a password" in error.message
-            assert "HTTPS_PROXY, HTTP_PROXY and NO_PROXY, such as http://NAME:" in str(error.hint)
+            assert "HTTP_PROXY, ALL_PROXY and NO_PROXY, such as http://NAME:" in str(error.hint)
 
 
 VARIABLES: Final = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")

@@ -254,6 +254,26 @@ def test_a_redirect_names_the_new_origin_alone(status: int, location: str, words
 
 
 @pytest.mark.parametrize(
+    ("base_url", "location", "is_downgrade"),
+    [
+        ("https://chat.example.org/v1", "http://chat.example.org/v1/", True),
+        ("HTTPS://chat.example.org/v1", "HTTP://new.example.org/", True),
+        ("https://chat.example.org/v1", "https://new.example.org/", False),
+        ("http://chat.example.org/v1", "http://new.example.org/", False),
+        ("https://127.0.0.1:1/v1", "http://127.0.0.1:2/", False),
+    ],
+)
+def test_a_redirect_that_leaves_tls_is_no_address_to_connect_to(
+    base_url: str, location: str, *, is_downgrade: bool
+) -> None:
+    """The address is in doubt instead, as where something answers without TLS."""
+    answer = Answer(302, [("location", location)], NOW, (KEY,), base_url)
+    hint = str(error_from_response(answer, b"").hint)
+    assert ("That address is not encrypted. Is the base address right?" in hint) is is_downgrade
+    assert ("If that is the service" in hint) is not is_downgrade
+
+
+@pytest.mark.parametrize(
     ("location", "path"),
     [
         ("/login?next=secret#f", "/login"),

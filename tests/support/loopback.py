@@ -80,9 +80,9 @@ class Peer:
         self._server.asked.append(asked)
         return asked
 
-    def piece(self) -> bytes:
+    def piece(self, most: int = 65_536) -> bytes:
         """Read what comes next, as it is; empty at the end."""
-        return self._sock.recv(65_536)
+        return self._sock.recv(most)
 
     def send(self, *pieces: bytes) -> None:
         """Write each piece by itself."""
