@@ -39,6 +39,10 @@ CHANGED: Final = "its record or its output was changed since it was asked: the s
 
 _REPLY: Final = re.compile(r'<div class="chatmagic [^"<>]*" role="group" aria-label="Reply">')
 _LIVE: Final = re.compile(r'<div class="[^"<>]*\bchatmagic-live\b')
+_LOOKS_LIKE_A_REPLY: Final = re.compile(
+    r"""class\s*=\s*["'][^"'<>]*\bchatmagic\b|\[//\]: # \(chatmagic\)"""
+)
+"""Marks of a reply's HTML and Markdown, in a cell of text."""
 _KINDS: Final = frozenset(["turn", "pick", "deletion", *STEERING, *get_args(Did)])
 
 OtherKind = Literal["live", "reply", "error", "warning", "output"]
@@ -78,6 +82,7 @@ class NotebookCell:
 
     Args:
         number: its number.
+        source: its source.
         plan: the effect of its source.
         has_outputs: whether it has any.
         others: the kinds of its outputs without a record: a reply under way, a reply whose record
@@ -85,6 +90,7 @@ class NotebookCell:
     """
 
     number: int
+    source: str
     plan: Plan
     has_outputs: bool
     others: tuple[OtherKind, ...]
@@ -137,16 +143,26 @@ class Notebook:
         if not isinstance(cell, dict):
             self.problems.append(f"cell {number}: it is damaged and was left out.")
             return
-        source = text_from_json(cell.get("source")) or ""
+        source = text_from_json(cell.get("source"))
+        if source is None:
+            self.problems.append(f"cell {number}: its source is no text.")
+        # Another program may save the ends of lines in its own form.
+        source = (source or "").replace("\r\n", "\n")
         self.texts.append((number, source))
-        if cell.get("cell_type") != "code":
-            return
         outputs = cell.get("outputs")
-        outputs = outputs if isinstance(outputs, list) else []
+        if cell.get("cell_type") != "code":
+            if outputs or _LOOKS_LIKE_A_REPLY.search(source):
+                self.problems.append(f"cell {number}: it shows a reply, and is a cell of text.")
+            return
+        outputs = [] if outputs is None else outputs
+        if not isinstance(outputs, list):
+            self.problems.append(f"cell {number}: its outputs are no list.")
+            outputs = []
         others = tuple(
             map(_other_kind, (output for output in outputs if _record_of(output) is None))
         )
-        self.cells.append(NotebookCell(number, cell_magics.plan_of(source), bool(outputs), others))
+        plan = cell_magics.plan_of(source)
+        self.cells.append(NotebookCell(number, source, plan, bool(outputs), others))
         if "live" in others:
             self.problems.append(
                 f"cell {number}: its reply is not complete: it was saved while it still arrived."
@@ -232,7 +248,7 @@ def parse_notebook(content: bytes, path: Path) -> Notebook:
         InputError: it is not a notebook of format 4.
     """
     try:
-        value = json.loads(content)
+        value = json.loads(content, parse_float=_number)
     except (ValueError, RecursionError):
         value = None
     listed = _json.json_at(value, "cells") if _json.json_at(value, "nbformat") == READABLE else None
@@ -242,6 +258,12 @@ def parse_notebook(content: bytes, path: Path) -> Notebook:
     for number, cell in enumerate(listed, 1):
         notebook.add_cell(number, cell)
     return notebook
+
+
+def _number(text: str) -> float:
+    """Return a number: another program may save ``200`` as ``200.0``."""
+    number = float(text)
+    return int(number) if number.is_integer() else number
 
 
 def _record_of(output: object) -> object:

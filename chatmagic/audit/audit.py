@@ -26,8 +26,9 @@ from chatmagic._json import iso, shared_fields
 from chatmagic.archive import notebook, output, restore
 from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
 from chatmagic.archive.table import TurnRow
+from chatmagic.audit.cell_code import Asking, asking
 from chatmagic.cassette.file import CassetteFile, Interaction
-from chatmagic.conversation.cell_magics import MagicCall, Plan
+from chatmagic.conversation.cell_magics import MagicCall
 from chatmagic.conversation.magic_line import OPTIONS, variable_fields
 from chatmagic.conversation.question import Parameters
 from chatmagic.conversation.record import Record
@@ -53,7 +54,7 @@ class Row(TurnRow):
 
     Args:
         agrees: whether the record, its output and the source of its cell agree; ``None`` for a cell
-            whose source may hide a question.
+            whose code may ask.
         in_order: whether it was asked after the turns that stood above it then; ``None`` if
             unknown, or if the turn is no part of the conversation.
     """
@@ -73,6 +74,7 @@ class Audit:
         problems: a line for each fault.
         remarks: a line for each other notable point.
         values: a line for each private text in the file.
+        unchecked: numbers of the cells whose replies could not be judged.
         copies: cells whose replies another notebook has, too, by the path of that notebook.
     """
 
@@ -82,12 +84,13 @@ class Audit:
     problems: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
+    unchecked: set[int] = field(default_factory=set)
     copies: dict[str, list[int]] = field(default_factory=dict)
 
     @property
-    def in_order(self) -> bool:
-        """Whether there is no problem."""
-        return not self.problems
+    def in_order(self) -> bool | None:
+        """Whether there is no problem; ``None`` if there is none where it was checked."""
+        return False if self.problems else None if self.unchecked else True
 
     def wrong(self, place: int, words: str) -> None:
         """Add a problem of one cell, or of one exchange.
@@ -97,6 +100,17 @@ class Audit:
             words: the fault.
         """
         self.problems.append(f"{UNITS[self.kind]} {place}: {words}.")
+
+    def not_checked(self, places: Sequence[int], words: str) -> None:
+        """Note that some cells could not be judged, which is neither a pass nor a problem.
+
+        Args:
+            places: their numbers.
+            words: the reason.
+        """
+        if places:
+            self.unchecked |= {*places}
+            self.remarks.append(f"not checked: {numbered(places, UNITS[self.kind])}: {words}.")
 
     def remark(self, places: Sequence[int], words: str) -> None:
         """Add a remark on some cells; none if there are no cells.
@@ -171,8 +185,9 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
     restored = restore.restore(read, changed=True)
     audit.problems += restored.problems
     audit.remarks += restore.gaps(restored, read)
-    agrees = _compared(audit, read)
-    unseen = min((cell.number for cell in read.cells if _hides(cell)), default=math.inf)
+    code = asking({cell.number: cell.source for cell in read.cells})
+    agrees = _compared(audit, read, code)
+    unseen = min((cell.number for cell in read.cells if _hides(cell, code)), default=math.inf)
     unrendered = []
     for saved, record in read.turns:
         cell = saved.cell
@@ -200,6 +215,11 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
                 in_order=is_in_order,
             )
         )
+    hidden = [saved.cell for saved, agreed in agrees.items() if agreed is None]
+    audit.not_checked(hidden, "their code may ask, and nothing in the file shows what")
+    later = [row.cell_number or 0 for row in audit.turns if row.in_order is None and row.thread]
+    words = f"they carried turns that cell {unseen} or one below it may have asked unseen"
+    audit.not_checked(later, words)
     audit.remark(unrendered, "HTML not checked: other versions rendered it")
     practice = [saved.cell for saved, record in read.turns if record.origin == "emulator"]
     audit.remark(practice, "the emulator answered, practice only")
@@ -225,12 +245,12 @@ _SETTINGS: Final = sorted(
 """The facts of a question that may be configured."""
 
 
-def _compared(audit: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
+def _compared(audit: Audit, read: Notebook, code: Asking) -> dict[SavedOutput, bool | None]:
     """Compare each cell's source with its outputs, and add the differences.
 
     Returns:
-        For each output with a record, whether a source asks for it; ``None`` for a cell whose
-        source may hide a question.
+        For each output with a record, whether a source asks for it; ``None`` for a cell whose code
+        may ask.
     """
     agrees: dict[SavedOutput, bool | None] = {}
     shown: dict[int, list[SavedOutput]] = defaultdict(list)
@@ -245,12 +265,14 @@ def _compared(audit: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
         left = _left(cell)
         plan = cell.plan
         loose = [command for command in plan.commands if not command.is_once]
+        loose = loose if cell.number in code.runs else []
         # A function that another cell defines may ask here.
-        loose += functions if "(" in plan.code else []
+        loose += functions if cell.number in code.calls else []
         for saved in shown[cell.number]:
             own = next((command for command in left if _fits(command, saved)), None)
             command = own or next((command for command in loose if _fits(command, saved)), None)
-            agrees[saved] = _is_agreed(command, plan)
+            is_hidden = command is None and cell.number in code.shows
+            agrees[saved] = None if is_hidden else command is not None
             typed = command.parsed() if command is not None and command.asks else None
             if command is not None and typed is not None and saved.record is not None:
                 for name in _SETTINGS:
@@ -258,22 +280,17 @@ def _compared(audit: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
                     implied = {"format"} if typed.schema is not None else set()
                     is_told = name in {*typed.parameters, *variable_fields(command.line), *implied}
                     configured[name][cell.number] = None if is_told else value
-            elif agrees[saved] is False:
+            elif agrees[saved] is False and not saved.fault:
                 own = next((command for command in left if command.recorded == saved.kind), None)
                 audit.wrong(cell.number, _difference(own, saved))
             left = [command for command in left if command is not own]
-        is_gone = any(command in left for command in _left(cell, texts))
+        is_gone = any(command in left for command in _left(cell, texts)) and not any(
+            saved.fault for saved in shown[cell.number]
+        )
         _judge_others(audit, cell, is_gone=is_gone)
     if "ChatMagics" not in texts:
         _judge_settings(audit, configured)
     return agrees
-
-
-def _is_agreed(command: MagicCall | None, plan: Plan) -> bool | None:
-    """Return whether a cell asks for an output; ``None`` if its source may hide the question."""
-    if command is not None:
-        return True
-    return None if plan.is_open else False
 
 
 def _judge_others(audit: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
@@ -361,13 +378,11 @@ def _cassettes(read: Notebook) -> set[str]:
     return {path.name for path in words if is_cassette(path)}
 
 
-def _hides(cell: NotebookCell) -> bool:
+def _hides(cell: NotebookCell, code: Asking) -> bool:
     """Return whether a cell may have asked without an output: quietly, from Python, by a load."""
-    plan = cell.plan
     names = {"chat_panel", "chat_load"}
-    asks_quietly = any(command.is_quiet or command.name in names for command in plan.commands)
-    asks_python = plan.is_open or re.search(r"\bask\s*\(", plan.code) is not None
-    return asks_quietly or asks_python or "live" in cell.others
+    asks_quietly = any(command.is_quiet or command.name in names for command in cell.plan.commands)
+    return asks_quietly or cell.number in code.asks or "live" in cell.others
 
 
 def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str]:
@@ -385,6 +400,7 @@ def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str
         for saved, record in read.turns
         # A reply that was cut off is in no cassette. A reply by order answered another request.
         if record.state == "complete"
+        and not saved.fault
         and not (record.by_order and saved.text in every)
         # In a hand-out the emulator answers requests that are not recorded.
         and record.origin != "emulator"
@@ -528,9 +544,11 @@ def findings_text(audits: Sequence[Audit], *, values: bool, summary: bool = Fals
     bodies = [] if summary else ["\n".join(_of_one(audit, values=values)) for audit in audits]
     if len(audits) == 1:
         return "\n".join([*heads, *bodies])
-    wrong = sum(not audit.in_order for audit in audits)
-    words = f"{wrong:,} of them not in order" if wrong else "all in order"
-    heads = [*heads, f"{len(audits):,} files, {words}.", *_pairs(audits)]
+    counts = Counter(audit.in_order for audit in audits)
+    words = [f"{counts[False]:,} of them not in order"] if counts[False] else []
+    words += [f"{counts[None]:,} not checked in every cell"] if counts[None] else []
+    all_words = ", ".join(words) or "all in order"
+    heads = [*heads, f"{len(audits):,} files, {all_words}.", *_pairs(audits)]
     parts = [f"{one_line(a.path, WIDEST)}\n{body}" for a, body in zip(audits, bodies, strict=False)]
     return "\n\n".join(["\n".join(heads), *parts])
 
@@ -556,7 +574,10 @@ def as_json(audits: Sequence[Audit], *, values: bool) -> str:
         audits: one for each file.
         values: whether the values that were put into prompts are shown, too.
     """
-    files = [{**asdict(audit), "in_order": audit.in_order} for audit in audits]
+    files = [
+        {**asdict(audit), "unchecked": sorted(audit.unchecked), "in_order": audit.in_order}
+        for audit in audits
+    ]
     for file in files if not values else ():
         del file["values"]
     return json.dumps(files, indent=1, default=iso)
@@ -564,12 +585,14 @@ def as_json(audits: Sequence[Audit], *, values: bool) -> str:
 
 def _head(audit: Audit) -> tuple[str, ...]:
     """Return the line of one file."""
-    problems = counted(len(audit.problems), "problem")
+    parts = [f"NOT in order: {counted(len(audit.problems), 'problem')}"] if audit.problems else []
+    if audit.unchecked:
+        parts.append(f"{counted(len(audit.unchecked), UNITS[audit.kind])} not checked")
     origins = Counter(row.origin or "?" for row in audit.turns)
     names = ", ".join(f"{count:,} {origin}" for origin, count in origins.items())
     return (
         one_line(audit.path, WIDEST),
-        "in order" if audit.in_order else f"NOT in order: {problems}",
+        ", ".join(parts) or "in order",
         counted(len(audit.turns), "turn") + (names and f" ({names})"),
     )
 

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Mapping, Sequence
+import tokenize
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,15 +23,25 @@ from chatmagic.safe_text import without_lone_surrogates
 _ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
 # Strings, which are compiled at their first use.
 _CELL: Final = r"%%(?P<command>chat(?:_fix|_instructions)?)(?:[ \t]+(?P<line>.*))?[ \t]*$"
+_TARGET: Final = r"(?P<target>(?:[^=#'\"\\]|\"[^\"\\]*\"|'[^'\\]*')*(?<![=!<>+\-*/%&|^@:])=[ \t]*)?"
 _LINE: Final = (
-    r"(?P<indent>[ \t]*)(?:[^\W\d][\w.]*[ \t]*=[ \t]*)?"
+    rf"(?P<indent>[ \t]*)(?:%time[ \t]+)?{_TARGET}"
     # IPython accepts a magic without its % if the line is not Python.
-    r"(?P<percent>%|(?=chat\w*(?:[ \t]+[^\s=([.,)]|$)))"
+    r"(?P<percent>%|(?<![=\s])(?=chat\w*(?:[ \t]+[^\s=([.,)]|$)))"
     r"(?P<command>chat(?:_\w+)?)(?![\w?])(?P<line>.*)"
 )
-_OTHERWISE: Final = re.compile(
-    r"%chat|%(?:run|load|macro|rerun|recall)\b|\brun_(?:line|cell)_magic\b|(?<![.\w])(?:exec|eval)\s*\("
+_NO_PYTHON: Final = re.compile(
+    rf"[ \t]*[%!?,;/]|{_TARGET}[%!][^\W\d]|[ \t]*chat\w*[ \t]+[^\s=([.,)]"
 )
+"""Beginning of a line that IPython changes before Python reads it."""
+_CONTINUED: Final = re.compile(r"\\[^\S\n]*\Z")
+_SEVERAL_LINES: Final = re.compile(r"[\"'\\([{]")
+TEXT_CELLS: Final = frozenset({
+    "!", "HTML", "R", "SVG", "bash", "bigquery", "cmd", "cython", "file", "html", "javascript",
+    "js", "latex", "markdown", "perl", "pypy", "python", "python2", "python3", "ruby", "script",
+    "sh", "sql", "svg", "sx", "system", "writefile",
+})  # fmt: skip
+"""Cell magics whose body is no code of the kernel."""
 _RECORDED: Final = {
     "chat_undo": "undo", "chat_redo": "redo", "chat_reset": "reset", "chat_hide": "hiding",
     "chat_continue": "turn", "chat_instructions": "instructions",
@@ -104,6 +117,8 @@ class MagicCall:
             return "" if lists else "pick" if picks else "turn"
         if self.name == "chat_thread":
             return ("deletion" if "--delete" in words else "thread") if words else ""
+        if self.name == "chat_instructions" and self.body is None:
+            return ""  # it shows the instructions in force
         return _RECORDED.get(self.name, "")
 
 
@@ -127,11 +142,6 @@ class Plan:
             for command in self.commands
         )
 
-    @property
-    def is_open(self) -> bool:
-        """Whether it may run unknown magics."""
-        return _OTHERWISE.search(self.code) is not None
-
 
 def plan_of(source: str) -> Plan:
     """Return the effect of a code cell's source.
@@ -144,25 +154,87 @@ def plan_of(source: str) -> Plan:
     if (call := cell_magic(lines)) is not None:
         return Plan((replace(call, body=(call.body or "").removesuffix("\n")),))
     first = first_line(lines)
-    is_other_magic = first is not None and lines[first].startswith("%%")
+    other = None if first is None else re.match(r"%%(\S+)", lines[first])
+    if other is not None and other[1] in TEXT_CELLS:
+        return Plan((), source)
     commands = []
     code = []
-    within = ""
-    # A line that ends in a backslash continues in the next.
-    for line in map(str.rstrip, re.sub(r"\\[^\S\n]*\n", " ", source).split("\n")):
-        magic = None if within else re.fullmatch(_LINE, line)
+    for statement in statements(source):
+        line = joined(statement)
+        magic = re.fullmatch(_LINE, line)
         if magic is not None and magic["line"].strip() not in {"?", "??"}:
-            is_once = not magic["indent"] and not is_other_magic and magic["percent"] == "%"
+            is_once = not magic["indent"] and other is None and magic["percent"] == "%"
+            is_once = is_once and _is_assignment(magic["target"])
             call = MagicCall(magic["command"], magic["line"].strip(), is_once=is_once)
             commands += [replace(call) for _ in range(call.count)]
             if magic["percent"]:
                 continue
-        elif line.lstrip().startswith("#") and not within:
+        elif line.lstrip().startswith("#"):
             continue
-        for mark in re.findall(r"\"{3}|'{3}", line):
-            within = "" if within == mark else within or mark
-        code.append(line)
+        code.append(statement.rstrip())
     return Plan(tuple(commands), "\n".join(filter(str.strip, code)))
+
+
+def joined(statement: str) -> str:
+    """Return a magic as one line: a line that ends in a backslash continues in the next.
+
+    Args:
+        statement: its lines.
+    """
+    return re.sub(r"\\[^\S\n]*\n", " ", statement).rstrip()
+
+
+def statements(source: str) -> Iterator[str]:
+    """Yield the logical lines of a cell: those of a statement or a magic, by Python's tokens.
+
+    So no line within a string or within brackets is taken for a magic.
+
+    Args:
+        source: the cell's source.
+    """
+    lines = source.split("\n")
+    begin = 0
+    while begin < len(lines):
+        end = begin + 1
+        if _NO_PYTHON.match(lines[begin]):
+            while end < len(lines) and _CONTINUED.search(lines[end - 1]):
+                end += 1
+        elif _SEVERAL_LINES.search(lines[begin]) and lines[begin].lstrip()[0] != "#":
+            end = _end_of_statement(lines, begin)
+        yield "\n".join(lines[begin:end])
+        begin = end
+
+
+def _end_of_statement(lines: Sequence[str], begin: int) -> int:
+    """Return the index of the first line below a statement; of a broken one, that of the end."""
+    following = (f"{lines[at]}\n" for at in range(begin, len(lines)))
+    tokens = tokenize.generate_tokens(lambda: next(following, ""))
+    try:
+        return begin + next(token.start[0] for token in tokens if token.type == tokenize.NEWLINE)
+    except (tokenize.TokenError, SyntaxError):
+        return len(lines)  # Python runs nothing of such a cell
+
+
+def parsed_python(text: str) -> ast.Module | None:
+    """Return the syntax tree of Python's text; ``None`` if it has none.
+
+    Args:
+        text: the text, from any file.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+
+def _is_assignment(target: str | None) -> bool:
+    """Return whether the text before a magic is nothing, or assigns its value."""
+    tree = None if target is None else parsed_python(f"{target}0")
+    return target is None or (
+        tree is not None and [type(item) for item in tree.body] in ([ast.Assign], [ast.AnnAssign])
+    )
 
 
 def cell_magic(lines: Sequence[str]) -> MagicCall | None:

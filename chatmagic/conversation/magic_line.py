@@ -358,7 +358,8 @@ def parse_line(
         if option is not None:
             is_variable = re.fullmatch(_VARIABLE, value or "") is not None
             if is_variable and names is None:
-                continue  # the recorded field stays
+                fields[option.dest] = recorded.get(option.dest, fields[option.dest])
+                continue
             word = value
             if value is not None and names is not None:
                 try:

@@ -76,13 +76,17 @@ def test_malformed_parts_are_left_out_with_a_line() -> None:
     new["outputs"][0]["metadata"]["chatmagic"]["version"] = 2
     odd = cell("x", [output({}, {"chatmagic": {"version": 1, "kind": "dream"}})])
     none = cell("x", [output({}, {"chatmagic": 5})])
-    found = read([5, bad, new, odd, none, page(), {"cell_type": "code", "outputs": 5}])
+    broken = [{"cell_type": "code", "outputs": 5}, {"cell_type": "markdown", "source": ["x", 1]}]
+    found = read([5, bad, new, odd, none, page(), *broken])
     assert found.problems == [
         "cell 1: it is damaged and was left out.",
         "cell 2: a malformed record was left out: its 'origin' cannot be read.",
         "cell 3: its record was left out, because a newer release of chatmagic wrote it.",
         "cell 4: its record is of an unknown kind.",
         "cell 5: a malformed record was left out: it is not a JSON object.",
+        "cell 7: its source is no text.",
+        "cell 7: its outputs are no list.",
+        "cell 8: its source is no text.",
     ]
     assert [told.cell for told in found.outputs] == [6]
 

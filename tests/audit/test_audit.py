@@ -180,7 +180,7 @@ NONE = "its source does not ask for the reply below it: edited, moved, or pasted
         ("%chat why", QUESTION),
         ("%chat_fix why?", QUESTION),
         ("print(1)\n%chat why not?", QUESTION),
-        ("%chat why not?\nask('why?')", QUESTION),
+        ("%chat why not?\nchatmagic.ask('why?')", QUESTION),
         ("%%chat -t 0.5\nwhy?", OPTIONS),
         ("%chat --last 2 why?", OPTIONS),
         ("%%chat --thread other\nwhy?", OPTIONS),
@@ -202,6 +202,140 @@ def test_a_source_that_does_not_ask_what_stands_below_it_is_told(
     assert lines == ([f"! cell 1: {said}"] if len(said) > 1 else [])
     assert code == bool(lines)
     assert told.splitlines()[2].split()[-2] == ("NO" if lines else said or "yes")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x = '%chat'",
+        "x = '%chat why?'",
+        "exec('')",
+        "%%bash\n%%chat\nwhy?",
+        "x = '''\n%%chat\nwhy?\n'''",
+        "print('%%chat')",
+        "%%html\n%chat why?",
+        "import chatmagic",
+        "def asked():\n    %chat why?",
+        "# get_ipython()",
+        "r = 'get_ipython().run_line_magic(1, 2)'",
+    ],
+)
+def test_what_asks_nothing_has_no_reply(source: str, audited: Audited) -> None:
+    """A string, another language, a definition, in a notebook whose text names the settings."""
+    named = text_cell("ChatMagics, `%chat`, get_ipython()")
+    code, told = audited([named, {**page("why?"), "source": source}])
+    assert (code, f"! cell 2: {NONE}" in told) == (1, True)
+
+
+def test_a_cell_whose_code_may_ask_is_not_checked(tmp_path: Path, ran: Ran) -> None:
+    """It is neither a pass nor a problem, and is counted in the summary."""
+    body = "    get_ipython().run_cell_magic('chat', line, '')"
+    define = cell(f"@register_line_magic\ndef q(line):\n{body}")
+    asked = {**page("why?"), "source": "%q why?"}
+    other = {**page("b", parameters={"history": False}), "source": "run_all()"}
+    path = save(tmp_path / "n.ipynb", [define, asked, other])
+    code, told = ran(path)
+    assert code == 0
+    assert told.splitlines()[0] == f"{path}  2 cells not checked  2 turns (2 live)"
+    assert [line.split()[-2] for line in told.splitlines()[2:4]] == ["-", "-"]
+    words = "their code may ask, and nothing in the file shows what."
+    assert f"not checked: cells 2 and 3: {words}" in told.splitlines()
+    (found,) = json.loads(ran("--json", path)[1])
+    assert (found["in_order"], found["unchecked"], found["problems"]) == (None, [2, 3], [])
+    fine = save(tmp_path / "fine.ipynb", [page("a")])
+    bad = save(tmp_path / "bad.ipynb", [changed(page("c")), other])
+    code, told = ran("--summary", path, fine, bad)
+    assert (code, [" ".join(line.split()) for line in told.splitlines()]) == (
+        1,
+        [
+            f"{path} 2 cells not checked 2 turns (2 live)",
+            f"{fine} in order 1 turn (1 live)",
+            f"{bad} NOT in order: 1 problem, 1 cell not checked 2 turns (2 live)",
+            "3 files, 1 of them not in order, 1 not checked in every cell.",
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "await chatmagic.aask('x')",
+        "from chatmagic import ask as question\nquestion('x')",
+        "import chatmagic as cm\ncm.current_session().ask('x')",
+        "import helpers\nhelpers.ask_all()",
+    ],
+)
+def test_a_question_of_python_hides_turns_below_it(source: str, audited: Audited) -> None:
+    """By whatever name: what was carried below it is not checked; a definition hides nothing."""
+    below = page("q", carried=(Turn(prompt="p", reply=Reply("r")).digest, "0" * 64))
+    code, told = audited([page(), cell(source), below])
+    assert (code, told.splitlines()[3].split()[-1]) == (0, "-"), told
+    assert "not checked: cell 3: " in told
+    code, told = audited([page(), cell("r = chatmagic.ask"), below])
+    assert code == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "parameters"),
+    [
+        ("%chat -m $m p", {"model": "x"}),
+        ("%chat --thread {t} p", {"thread": "a"}),
+        ("%chat --tag=$t p", {"tag": "a"}),
+        ("%chat -t $t -n$n p", {"temperature": 0.5, "max_tokens": 5}),
+    ],
+)
+def test_an_option_of_a_variable_is_that_of_the_record(
+    source: str, parameters: dict[str, Any], audited: Audited
+) -> None:
+    """Whether or not a setting gives its default; the other options are compared all the same."""
+    assert audited([{**page(parameters=parameters), "source": source}])[0] == 0
+    other = {**page(parameters={**parameters, "hide": True}), "source": source}
+    assert audited([other])[0] == 1
+
+
+def test_the_shown_instructions_leave_no_record(audited: Audited) -> None:
+    """The line prints them; the cell sets them."""
+    assert audited([page(), cell("%chat_instructions", [PRINTED])])[0] == 0
+
+
+def test_what_is_damaged_or_pasted_is_told(audited: Audited) -> None:
+    """A source that is no text, outputs that are no list, a reply in a cell of text."""
+    reply = page()["outputs"][0]
+    for kind in ("text/html", "text/markdown"):
+        pasted = text_cell("# A\n" + "".join(reply["data"][kind]))
+        code, told = audited([page("a"), pasted])
+        assert (code, "! cell 2: it shows a reply, and is a cell of text." in told) == (1, True)
+    assert audited([page("a"), text_cell("# `chatmagic`, <b class='x'>")])[0] == 0
+    for made in (
+        {**text_cell("x"), "source": ["x", 1]},
+        {**page("b"), "source": ["%chat b", 1]},
+        {**page("b"), "outputs": {}},
+        {**page("b"), "cell_type": "raw"},
+        "cell",
+    ):
+        code, told = audited([page("a"), made])
+        assert (code, "! cell 2: " in told) == (1, True), made
+
+
+def test_a_notebook_that_another_program_saved_is_the_same(tmp_path: Path, ran: Ran) -> None:
+    """Whole numbers as others write them, the ends of lines, the order of names."""
+    asked = page("a\nb", parameters={"max_tokens": 200, "temperature": 1.0, "last": 2})
+    path = save(tmp_path / "n.ipynb", [asked])
+    assert ran(path)[0] == 0
+    text = path.read_text()
+    for old, new in (
+        ('"max_tokens": 200', '"max_tokens": 200.0'),
+        ('"max_tokens": 200', '"max_tokens": 2e2'),
+        ('"version": 1', '"version": 1.0'),
+        ('"temperature": 1.0', '"temperature": 1'),
+        ('"a\\n"', '"a\\r\\n"'),
+    ):
+        assert old in text
+        path.write_text(text.replace(old, new, 1 if "a" in old else -1), newline="")
+        code, told = ran(path)
+        assert code == 0, (old, told)
+    path.write_text(json.dumps(json.loads(text), indent=3, sort_keys=True), newline="\r\n")
+    assert ran(path)[0] == 0
 
 
 def test_options_that_no_source_says(audited: Audited) -> None:

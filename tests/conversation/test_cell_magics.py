@@ -59,30 +59,62 @@ def test_a_question_is_read(source: str, prompt: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "commands", "code", "is_open"),
+    ("source", "commands", "code"),
     [
-        ("%chat a\nr = %chat b\nprint(r)", ["chat", "chat"], "print(r)", False),
-        ("for x in y:\n    %chat a\n    %chat_undo", ["chat", "chat_undo"], "for x in y:", False),
-        ('t = """\n%chat a\n# %chat b\n"""', [], 't = """\n%chat a\n# %chat b\n"""', True),
-        ("%chat_reset\n%chat_cassette x --off", ["chat_reset", "chat_cassette"], "", False),
-        ("chat = 3\nchat(5)", [], "chat = 3\nchat(5)", False),
-        ("chat", ["chat"], "chat", False),
-        ("get_ipython().run_line_magic('chat', 'a')", [], None, True),
-        ("%run other.ipynb", [], None, True),
-        ("exec(text)", [], None, True),
-        ("%load_ext x\nmodel.eval()", [], None, False),
-        ("x = [%chat a]", [], None, True),
-        ("%%chat\n%chat a", ["chat"], "", False),
+        ("%chat a\nr = %chat b\nprint(r)", ["chat", "chat"], "print(r)"),
+        ("for x in y:\n    %chat a\n    %chat_undo", ["chat", "chat_undo"], "for x in y:"),
+        ('t = """\n%chat a\n# %chat b\n"""', [], None),
+        ("%chat_reset\n%chat_cassette x --off", ["chat_reset", "chat_cassette"], ""),
+        ("chat = 3\nchat(5)", [], None),
+        ("chat", ["chat"], "chat"),
+        ("get_ipython().run_line_magic('chat', 'a')", [], None),
+        ("%run other.ipynb", [], None),
+        ("x = [%chat a]", [], None),
+        ("x = '%chat a'", [], None),
+        ("x = (1,\n%chat 3)\n%chat b", ["chat"], "x = (1,\n%chat 3)"),
+        ("x = (1,\n%chat 3", [], None),
+        ("print(\"it's (\")  # (\n%chat it's (", ["chat"], 'print("it\'s (")  # ('),
+        ("# it's (\n%chat a", ["chat"], ""),
+        ("!echo (\n%chat a", ["chat"], "!echo ("),
+        ("%%chat\n%chat a", ["chat"], ""),
+        ("%%bash\n%chat a", [], None),
+        ("%%time\n%chat a", ["chat"], "%%time"),
     ],
 )
-def test_what_a_cell_would_do(
-    source: str, commands: list[str], code: str | None, is_open: bool
-) -> None:
-    """Its magics in their order, its other lines, and whether these may run magics."""
+def test_what_a_cell_would_do(source: str, commands: list[str], code: str | None) -> None:
+    """Its magics in their order, none within a string or within brackets, and its other lines."""
     plan = plan_of(source)
     assert [command.name for command in plan.commands] == commands
     assert plan.code == (source if code is None else code)
-    assert plan.is_open is is_open
+
+
+@pytest.mark.parametrize(
+    ("source", "is_once"),
+    [
+        ("r = %chat a", True),
+        ("d['x'] = %chat a", True),
+        ("a.b, c = %chat a", True),
+        ("r: Reply = %chat a", True),
+        ("%time %chat a", True),
+        ("%%time\n%chat a", False),
+        ("if x: r = %chat a", False),
+        ("if x:\n    %chat a", False),
+        ("chat a", False),
+        ("= %chat a", False),
+    ],
+)
+def test_a_line_that_assigns_runs_once(source: str, is_once: bool) -> None:
+    """Whatever it assigns to; in a branch or in another magic, nobody can tell."""
+    (command,) = plan_of(source).commands
+    assert (command.line, command.is_once) == ("a", is_once)
+
+
+@pytest.mark.parametrize(
+    "source", ["x == %chat a", "x += %chat a", "x = '= %chat a'", "x  # = %chat a", "x\0 = ("]
+)
+def test_what_is_no_magic_is_code(source: str) -> None:
+    """As IPython reads it."""
+    assert plan_of(source).commands == ()
 
 
 @pytest.mark.parametrize(
@@ -109,6 +141,7 @@ def test_what_a_cell_would_do(
         ("%chat_thread --delete a", "deletion", False),
         ("%chat_hide 1", "hiding", False),
         ("%%chat_instructions\nx", "instructions", False),
+        ("%chat_instructions", "", False),
         ("%chat_history", "", False),
     ],
 )
