@@ -81,6 +81,7 @@ class TestReplyAsAValue:
     def test_it_cannot_act(self) -> None:
         """Neither in a terminal nor in a page."""
         reply = Reply("<script>x</script> \x1b[2J *so*")
+        assert reply.text == "<script>x</script> \x1b[2J *so*"
         assert "\x1b" not in pretty(reply)
         assert "*so*" in pretty(reply)
         assert str(reply) == f"{reply}" == "<script>x</script> ␛[2J *so*"

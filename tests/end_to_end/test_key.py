@@ -422,6 +422,18 @@ def test_a_notebook_holds_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     look(key, json.dumps(notebook))
 
 
+def test_a_child_process_has_the_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As each program that is started here: the environment is theirs, too."""
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEYS["plain"])
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://127.0.0.1:9")
+    code = "import chatmagic; print(chatmagic.Client().endpoint.key is not None)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    assert done.stdout == "True\n"
+    look(KEYS["plain"], done.stdout, done.stderr)
+
+
 # --- To nobody else -----------------------------------------------------------------------
 
 

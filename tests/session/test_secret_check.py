@@ -177,3 +177,9 @@ def test_the_own_key_is_never_allowed(session: Session, emulator: Emulator) -> N
         with pytest.raises(InputError, match="name of the thread holds an API key of yours"):
             session.ask("echo:a", thread=KEY, allow_secrets=allowed)
     assert emulator.requests == []
+
+
+def test_what_has_no_known_shape_is_sent(session: Session, emulator: Emulator) -> None:
+    """The check knows kinds of secrets; a word that is one by chance looks like any other."""
+    session.ask("echo:my word is Tr0ub4dor-and-3")
+    assert len(emulator.requests) == 1
