@@ -15,7 +15,9 @@ by :meth:`Cassette.prune`.
 
 from __future__ import annotations
 
+import atexit
 import os
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -23,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
 from chatmagic._files import LONGEST_WAIT
+from chatmagic._fork import belongs_to_process
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.advice import NO_CASSETTE, OTHER_CASSETTE, PRUNES, RECORD_FIRST, UNSAVED, Note
 from chatmagic.cassette.file import (
@@ -219,7 +222,7 @@ class Cassette:
         self,
         config: CassetteConfig,
         news: list[Note] | None = None,
-        notify: Callable[[str], object] = str,
+        notify: Callable[[Note], object] = str,
     ) -> None:
         """Read the file."""
         self.config = config
@@ -247,10 +250,20 @@ class Cassette:
         return self._matcher.interactions
 
     @property
+    def lacking(self) -> tuple[Interaction, ...]:
+        """The interactions that the file lacked when it was last read or written here.
+
+        A file that cannot be read any more lacks all of them.
+        """
+        if self.config.is_notebook:
+            return ()
+        in_file = {*map(id, self._file.held if self._file.is_readable else ())}
+        return tuple(item for item in self.interactions if id(item) not in in_file)
+
+    @property
     def unsaved(self) -> tuple[Interaction, ...]:
-        """The recorded interactions that could not be saved in the file."""
-        saved = {*map(id, self._file.held)} if self.trouble else {*map(id, self.interactions)}
-        return tuple(item for item in self.interactions if id(item) not in saved)
+        """The interactions that are to be saved in the file, and could not be."""
+        return self.lacking if self.is_recording else ()
 
     @property
     def is_recording(self) -> bool:
@@ -331,7 +344,7 @@ class Cassette:
     def record(self, recorded: Interaction, query: Query) -> None:
         """Record an interaction and save it at once.
 
-        While another process has locked the folder, it stays unsaved, which is said.
+        While another process has locked the folder, it stays :attr:`unsaved`.
 
         Args:
             recorded: the interaction.
@@ -342,11 +355,9 @@ class Cassette:
         """
         if self._matcher.add(recorded, query, refresh=self.config.mode == "refresh"):
             self._recorded += 1
-            try:
+            # In a locked folder it stays unsaved, and a later question tries again to save it.
+            with swallowed(FolderLockedError):
                 self.save()
-            except FolderLockedError as error:
-                # The reply is there, and a later question tries again to save it.
-                self._notify(f"{error.message} {error.hint}")
 
     def take(self, interactions: Sequence[Interaction]) -> list[Interaction]:
         """Record interactions that another cassette could not save.
@@ -431,6 +442,7 @@ class Cassette:
             )
             raise self.trouble from None
         self.trouble = None
+        self._matcher.note_saved()
         if self._gone:
             self._news.append(
                 f"{_count(self._gone)} had gone from {self.config.name} since it was read here: "
@@ -444,11 +456,19 @@ class Cassette:
             f"waits {LONGEST_WAIT:.0f} s at most to be saved."
         )
 
-    def retry(self) -> None:
-        """Try again to save; :attr:`trouble` holds the error if that fails."""
-        if self.trouble is not None:
-            with swallowed(ChatError):
+    def keep(self) -> None:
+        """Save the interactions that the file lacks; :attr:`trouble` holds the error if that fails.
+
+        In a replay the file is only read again.
+        """
+        if self.config.is_notebook or not (self.trouble or self._file.has_changed()):
+            return
+        with swallowed(ChatError):
+            if self.is_recording:
                 self.save()
+            else:
+                before = self._file.held
+                self._merge(before, self._file.read_interactions())
 
     def summary(self) -> str:
         """Return the use of the cassette since it was inserted, in one line."""
@@ -468,7 +488,7 @@ class Cassette:
         self, before: tuple[Interaction, ...], now: tuple[Interaction, ...]
     ) -> tuple[Interaction, ...]:
         if now is not before:
-            self._gone += self._matcher.merge(before, now)
+            self._gone = self._matcher.merge(before, now)
         return self._matcher.interactions
 
 
@@ -482,9 +502,15 @@ class ActiveCassette:
         notify: shows a line to the user at once.
     """
 
-    def __init__(self, notify: Callable[[str], object] = str) -> None:
+    def __init__(self, notify: Callable[[Note], object] = str) -> None:
         """Start without a cassette."""
         self._notify = notify
+        _ACTIVE.add(self)
+        belongs_to_process(self)
+        self.leave_to_parent()
+
+    def leave_to_parent(self) -> None:
+        """Be without a cassette, as in a forked child: its next ask reads the file."""
         self.current: Cassette | None = None
         self._left: list[Interaction] = []
         """Interactions that ejected cassettes could not save; the next recording one takes them."""
@@ -511,8 +537,12 @@ class ActiveCassette:
         if self.current is None and config is not None:
             self.current = Cassette(config, self._news, self._notify)
             self._left = self.current.take(self._left)
+        self.keep()
+
+    def keep(self) -> None:
+        """Save the interactions that the cassette's file lacks, as far as that is possible."""
         if self.current is not None:
-            self.current.retry()
+            self.current.keep()
 
     def eject(self) -> str | None:
         """Eject the cassette; interactions that it cannot save stay in :attr:`unsaved`.
@@ -522,7 +552,7 @@ class ActiveCassette:
         """
         if (old := self.current) is None:
             return None
-        old.retry()
+        old.keep()
         self._left = self.unsaved
         self.current = None
         return old.summary()
@@ -536,6 +566,23 @@ class ActiveCassette:
             why = "" if trouble is None else f"{trouble.message} "
             news.append(f"{why}{_count(len(unsaved))} " + UNSAVED)
         return news
+
+    def end(self) -> None:
+        """Save what the file lacks, as the process ends, and show the lines on it."""
+        if self.current is not None:
+            self.current.keep()
+            for line in self.news():
+                self._notify(line)
+
+
+_ACTIVE: Final[weakref.WeakSet[ActiveCassette]] = weakref.WeakSet()
+
+
+@atexit.register
+def _end() -> None:
+    """Save what the files of all cassettes lack when the interpreter exits."""
+    for cassette in [*_ACTIVE]:
+        cassette.end()
 
 
 def _count(number: int) -> str:

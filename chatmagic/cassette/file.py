@@ -39,7 +39,7 @@ from chatmagic._json import (
     tuple_of,
     word_of,
 )
-from chatmagic._log import swallowed
+from chatmagic._log import log_swallowed, swallowed
 from chatmagic.advice import NEW_CASSETTE
 from chatmagic.archive import notebook, restore
 from chatmagic.conversation.question import ASKED_FOR_THE_REST, AsTyped, Value
@@ -389,6 +389,16 @@ class CassetteFile:
         self._names: _Names = {}
         self.held: tuple[Interaction, ...] = ()
         """The interactions of the file when it was last read or written."""
+        self.is_readable = True
+        """Whether the file could be read when that was last tried."""
+
+    def has_changed(self) -> bool:
+        """Return whether the file is another one than was last read or written here."""
+        try:
+            return content_of(self.path) != self._content
+        except InputError as error:
+            log_swallowed(error)
+            return True
 
     def read_interactions(self) -> tuple[Interaction, ...]:
         """Return the interactions of the file; an empty tuple if there is no file.
@@ -398,6 +408,7 @@ class CassetteFile:
         Raises:
             InputError: the file cannot be read, or is no cassette of a known version.
         """
+        self.is_readable = False
         content = content_of(self.path)
         if content != self._content:
             try:
@@ -407,6 +418,7 @@ class CassetteFile:
             self.held = () if content is None else from_text(text, self.path.name)
             self._names = _names(self.held)
             self._content = content
+        self.is_readable = True
         return self.held
 
     def save(

@@ -66,12 +66,14 @@ class Item:
         outcome: its state in a refresh by this kernel.
         uses: number of uses by the latest execution of each cell.
         owners: the cells whose earlier execution used it.
+        was_saved: whether the file has held it as it is.
     """
 
     recorded: Interaction
     outcome: RefreshOutcome = "not renewed"
     uses: Counter[str | None] = field(default_factory=Counter)
     owners: set[str | None] = field(default_factory=set)
+    was_saved: bool = False
 
     @property
     def is_fresh(self) -> bool:
@@ -92,12 +94,12 @@ class Matcher:
     """The interactions of one cassette, and their use by one kernel.
 
     Args:
-        interactions: the interactions, in the order recorded.
+        interactions: the interactions of its file, in the order recorded.
     """
 
     def __init__(self, interactions: Iterable[Interaction]) -> None:
         """Start before the first request."""
-        self.items = [Item(recorded) for recorded in interactions]
+        self.items = [Item(recorded, was_saved=True) for recorded in interactions]
         self._runs: dict[str | None, object] = {}
         self._last: Item | None = None
 
@@ -200,6 +202,7 @@ class Matcher:
                 is_same = item.recorded.text == recorded.text and item.outcome != "changed"
                 item.outcome = "kept" if is_same else "changed"
             item.recorded = replace(recorded, owner=recorded.owner or item.recorded.owner)
+            item.was_saved = False
         else:
             item = Item(recorded, outcome="new")
             self.items.append(item)
@@ -238,7 +241,7 @@ class Matcher:
             now: the interactions of the file now.
 
         Returns:
-            The number of interactions in ``base`` that the file no longer has.
+            The number of interactions that the file has held and no longer has.
         """
         known = by_identity(base)
         here = dict(zip(by_identity(self.interactions), self.items, strict=True))
@@ -247,11 +250,17 @@ class Matcher:
             item = here.pop(key, None)
             if item is not None:
                 item.recorded = recorded
+                item.was_saved = True
                 merged.append(item)
             elif key not in known:
-                merged.append(Item(recorded))
+                merged.append(Item(recorded, was_saved=True))
         self.items = [*merged, *here.values()]
-        return sum(key in known for key in here)
+        return sum(item.was_saved for item in here.values())
+
+    def note_saved(self) -> None:
+        """Take note that the file holds all interactions."""
+        for item in self.items:
+            item.was_saved = True
 
     def _begin(self, query: Query) -> None:
         """Count the uses by a cell's execution before this one as earlier uses."""

@@ -15,10 +15,10 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar, cast
 
-from chatmagic._fork import Lock, belongs_to_process
+from chatmagic._fork import Lock
 from chatmagic._json import digest
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.advice import GOES_ON, LESS, TOOK_SCHEMA, Place, note_at, sentences
+from chatmagic.advice import GOES_ON, LESS, TOOK_SCHEMA, Note, Place, note_at, sentences
 from chatmagic.archive import table
 from chatmagic.cassette.cassette import (
     CASSETTE,
@@ -157,11 +157,6 @@ class Session:
         thread could leave it locked."""
         self.secret_check = SecretCheck()
         self.habits = Habits()
-        belongs_to_process(self)
-
-    def leave_to_parent(self) -> None:
-        """Leave the cassette to the parent, in a forked child: the next ask reads its file."""
-        self.cassette = ActiveCassette(self._notify)
 
     @property
     def links(self) -> list[Link]:
@@ -458,9 +453,21 @@ class Session:
         if isinstance(problem, TooLongError) and prepared and not prepared.window.turns:
             other = (SHORTER_HINT if part == LESS else part for part in problem.advice)
             problem.advice = sentences(*other)
+        self._tell_of_cassette(problem)
         if problem is not None:
             raise problem from None
         return cast("Outcome", ending.outcome)
+
+    def _tell_of_cassette(self, problem: BaseException | None) -> None:
+        """Show, under a reply, that the cassette's file lacked exchanges, or still lacks them.
+
+        Args:
+            problem: the error of the ask; one of the cassette's own says so itself.
+        """
+        current = self.cassette.current
+        if problem is None or current is None or problem is not current.trouble:
+            for line in self.cassette.news():
+                self._notify(line)
 
     def _work(self, ask: Ask, view: View, halt: Halt, worker: Worker[_Ending]) -> _Ending:
         """Do a whole ask, in a worker, while its thread of the conversation has no other ask."""
@@ -495,7 +502,7 @@ class Session:
         window = ask.window_in(self.conversation, order) if ask.history else NOTHING
         prepared = prepare(ask, window, self.environment.named, settings.before_address)
         asking = self._looked_up(_Asking(ask, prepared, (), order, settings))
-        news = [note_at(note, self.place) for note in (*self.cassette.news(), *self.ledger.news())]
+        news = [note_at(note, self.place) for note in self.ledger.news()]
         lookup = asking.prepared.lookup
         found = () if lookup is None else lookup.notes
         notes = (*set_aside_note(aside), *news, *found, *prepared.notes)
@@ -686,7 +693,7 @@ class Session:
 
         return leave
 
-    def _notify(self, line: str) -> None:
+    def _notify(self, line: Note) -> None:
         """Show a line to the user at once; a warning that is an error loses no reply."""
         with swallowed():
             self.environment.notify(line)
@@ -763,6 +770,11 @@ class Session:
 
         return self.lock.alone("a change of the cassette", change)
 
+    def complete_cassette(self) -> list[Note]:
+        """Save what the cassette's file lacks, while no ask is under way; return lines on it."""
+        self.lock.alone("a change of the cassette", self.cassette.keep)
+        return self.cassette.news()
+
     def follow_pages(self, owner: str | None = None) -> Change | None:
         """Arrange the turns in the order of the page's cells, unless an ask is under way.
 
@@ -811,7 +823,8 @@ class Session:
         self.took = None
 
     def close(self) -> None:
-        """Close the kept connections."""
+        """Close the kept connections; a cassette is as complete in its file as here."""
+        self.cassette.keep()
         self.clients.close()
 
 

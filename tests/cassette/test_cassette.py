@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ from asking import stop
 from cassettes import FILE, asked, held, mode, no_service, prompts
 from logged import Emulator
 from pages import Paper
-from shells import FIXED, KEY, Ran, Shell, bodies, forget
+from shells import FIXED, KEY, Page, Ran, Shell, bodies, forget
 
 import chatmagic
 from chatmagic import _files
@@ -505,35 +508,154 @@ def test_off_works_though_nothing_can_be_saved(shell: Shell, emulator: Emulator)
     Path(FILE).write_text("<<<<<<< HEAD\n", encoding="utf-8")
     assert "a merge conflict" in repr(shell.fails("%chat --no-history echo:two").error)
     told = shell.do("%chat_cassette --off").printed
-    assert "1 recorded exchange could not be saved, and will be lost" in told
-    shell.do("%chat --no-history echo:three")
+    # What the file held before is not in it now, either.
+    assert "2 recorded exchanges could not be saved, and will be lost" in told
+    ran = shell.do("%chat --no-history echo:three")
+    assert "2 recorded exchanges could not be saved" in ran.warned
     told = shell.do("%chat_cassette").printed
     assert "No cassette is in use" in told
-    assert "1 recorded exchange could not be saved" in told
+    assert "2 recorded exchanges could not be saved" in told
     told = shell.do("%chat_cassette other.jsonl --record").printed
     assert "could not" not in told
-    assert prompts("other.jsonl") == ["echo:two"]
+    assert prompts("other.jsonl") == ["echo:one", "echo:two"]
     assert "could not" not in shell.do("%chat_cassette").printed
     assert asked(emulator) == ["echo:one", "echo:two", "echo:three"]
 
 
-def test_what_the_file_lost_is_written_again(shell: Shell, emulator: Emulator) -> None:
-    """As where git put an older one back; the next cell says so, once."""
+GONE = "2 recorded exchanges had gone from talk.jsonl since it was read here: written again."
+
+
+@pytest.fixture
+def put_back(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Record four exchanges; return what puts back the file of the first two, as git does."""
+    monkeypatch.setenv("CHATMAGIC_MODE", "")
     shell.do(f"%chat_cassette {FILE} --record", cell="in")
-    shell.page("%chat --no-history echo:one", "a")
-    older = Path(FILE).read_text(encoding="utf-8")
-    shell.page("%chat --no-history echo:two", "b")
-    Path(FILE).write_text(older, encoding="utf-8")
-    shell.page("%chat --no-history echo:three", "c")
-    assert prompts() == ["echo:one", "echo:two", "echo:three"]
-    said = shell.do("%chat_cassette", cell="s").printed
-    assert "1 recorded exchange had gone from talk.jsonl since it was read here" in said
-    assert "had gone" not in shell.do("%chat_cassette", cell="s").printed
-    Path(FILE).unlink()
-    shell.page("%chat --no-history echo:four", "d")
-    assert prompts() == ["echo:one", "echo:two", "echo:three", "echo:four"]
-    assert "3 recorded exchanges had gone" in repr(shell.page("%chat echo:five", "e").messages)
-    assert len(emulator.requests) == 5
+    shell.page("%chat --no-history echo:1", "1")
+    shell.page("%chat --no-history echo:2", "2")
+    older = Path(FILE).read_bytes()
+    shell.page("%chat --no-history echo:3", "3")
+    shell.page("%chat --no-history echo:4", "4")
+
+    def write() -> None:
+        Path(FILE).write_bytes(older)
+
+    return write
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%chat_cassette", "printed"),
+        ("%chat_cassette --off", "printed"),
+        ("%chat_cassette other.jsonl --record", "printed"),
+        (f"%chat_cassette {FILE} --replay", "printed"),
+        ("%chat_cassette --prune", "printed"),
+        ("%reload_ext chatmagic", "warned"),
+        ("%unload_ext chatmagic", "warned"),
+        ("%chat --no-history echo:1", "warned"),
+        ("%chat -q --no-history echo:3", "warned"),
+        ("import chatmagic; chatmagic.ask('echo:4', history=False)", "warned"),
+        ("%chat --no-history echo:5", "warned"),
+        ("%env CHATMAGIC_MODE=live\n%chat --no-history echo:5", "warned"),
+    ],
+)
+def test_what_the_file_lost_is_written_at_the_next_moment(
+    shell: Shell, put_back: Callable[[], None], line: str, said: str, *, is_deleted: bool
+) -> None:
+    """Whether it asks, is answered from memory or ends the use; it says so, once, and for good."""
+    put_back()
+    if is_deleted:
+        Path(FILE).unlink()
+    ran = shell.do(line, cell="x")
+    assert prompts()[:4] == ["echo:1", "echo:2", "echo:3", "echo:4"]
+    assert (GONE.replace("2", "4", 1) if is_deleted else GONE) in getattr(ran, said)
+    if line != "%unload_ext chatmagic":
+        assert "had gone" not in shell.do("%chat_cassette", cell="s").printed
+
+
+def test_the_line_on_lost_exchanges_is_printed_behind_the_reply(
+    shell: Shell, put_back: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it stays under the last state of the reply, which replaces the live one."""
+    shown: list[str] = []
+    publisher = shell.shell.display_pub
+    notify = shell.kernel.notify
+
+    def noted(line: str) -> None:
+        assert isinstance(publisher, Page)
+        shown.append(publisher.messages[-1]["data"]["text/plain"])
+        notify(line)
+
+    monkeypatch.setattr(shell.kernel, "notify", noted)
+    put_back()
+    assert GONE in shell.page("%chat --no-history echo:3", "3").warned
+    assert shown == ["3"]
+
+
+def test_what_the_file_lost_is_told_under_an_error(
+    shell: Shell, emulator: Emulator, put_back: Callable[[], None]
+) -> None:
+    """The file is whole before the request is sent."""
+    emulator.stop()
+    put_back()
+    assert GONE in shell.fails("%chat --no-history echo:5", cell="x").warned
+
+
+def test_what_a_lost_file_held_is_counted_where_it_cannot_be_written(
+    shell: Shell, put_back: Callable[[], None], full: list[str]
+) -> None:
+    """Answered from memory, each cell says it under its reply until a file takes it."""
+    put_back()
+    full.append(FILE)
+    for _ in range(2):
+        ran = shell.page("%chat --no-history echo:4", "4")
+        assert "2 recorded exchanges could not be saved" in ran.warned
+        assert "No space left on device" in ran.warned
+    full.clear()
+    assert GONE in shell.page("%chat --no-history echo:4", "4").warned
+    assert prompts() == ["echo:1", "echo:2", "echo:3", "echo:4"]
+
+
+def test_a_replay_writes_nothing_and_tells_what_the_file_lacks(
+    shell: Shell, put_back: Callable[[], None]
+) -> None:
+    """It answers from what it has read, and from what another kernel has added."""
+    whole = Path(FILE).read_bytes()
+    shell.do(f"%chat_cassette {FILE} --replay")
+    put_back()
+    older = Path(FILE).read_bytes()
+    assert "It holds 2 exchanges, and this kernel 2 more; in" in shell.do("%chat_cassette").printed
+    assert shell.page("%chat --no-history echo:4", "4").texts == ["4"]
+    assert "had gone" not in shell.do("%chat_cassette --off").printed
+    assert Path(FILE).read_bytes() == older
+    shell.do(f"%chat_cassette {FILE} --replay")
+    Path(FILE).write_bytes(whole)
+    assert shell.page("%chat --no-history echo:3", "3").texts == ["3"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no fork")
+def test_what_the_file_lost_is_written_as_the_program_ends(emulator: Emulator) -> None:
+    """By the interpreter's exit, with the line on standard error."""
+    program = """
+import os, pathlib, chatmagic
+session = chatmagic.Session()
+session.ask("echo:1")
+older = pathlib.Path("talk.jsonl").read_bytes()
+session.ask("echo:2")
+pathlib.Path("talk.jsonl").write_bytes(older)
+if os.fork() == 0:
+    raise SystemExit
+os.wait()
+assert pathlib.Path("talk.jsonl").read_bytes() == older, "not by a child"
+"""
+    environment = {**os.environ, "CHATMAGIC_CASSETTE": FILE, "CHATMAGIC_MODE": "record"}
+    ran = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert prompts() == ["echo:1", "echo:2"]
+    assert ran.stderr.count("1 recorded exchange had gone from talk.jsonl") == 1
+    assert len(emulator.requests) == 2
 
 
 def test_pruning_keeps_what_the_cells_asked_last(shell: Shell, emulator: Emulator) -> None:

@@ -292,6 +292,8 @@ def test_two_kernels_keep_each_others() -> None:
     assert matcher.merge(base, (first, *base, one("m", "more"))) == 0
     assert texts(matcher) == ["first", "1", "2", "more", "3"]
     held = matcher.interactions
+    assert matcher.merge(held, held[:2]) == 2, "one was never saved"
+    matcher.note_saved()
     assert matcher.merge(held, held[:2]) == 3
     assert texts(matcher) == ["first", "1", "2", "more", "3"]
 

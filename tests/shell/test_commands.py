@@ -23,9 +23,12 @@ from shell_asking import Asked
 from shells import FIXED, KEY, asked, bodies
 
 from chatmagic import cli
+from chatmagic.cassette.file import CassetteFile
 from chatmagic.client import config
 from chatmagic.jupyter.settings import FileSettings
 from chatmagic.session.environment import ConfiguredEnvironment
+from chatmagic.session.events import Outcome
+from chatmagic.session.session import Session
 
 Run = Callable[..., Asked]
 
@@ -49,6 +52,29 @@ def test_a_warning_is_in_a_shells_words(ask: Run, emulator: Emulator) -> None:
     assert ran.code == 0
     assert ran.err.startswith("(The address of http://127.0.0.1:")
     assert "which is not used: leave it out. A key goes into CHATMAGIC_API_KEY.)\n" in ran.err
+
+
+def test_what_a_cassette_lost_meanwhile_is_written_at_the_end(
+    ask: Run, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Put back behind the reply, as git does; a line says so."""
+    file = tmp_path / "tape.jsonl"
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", str(file))
+    monkeypatch.setenv("CHATMAGIC_MODE", "record")
+    ask("echo:a")
+    older = file.read_bytes()
+    real = Session.run
+
+    def run(*given: Any) -> Outcome:
+        outcome = real(*given)
+        file.write_bytes(older)
+        return outcome
+
+    monkeypatch.setattr(Session, "run", run)
+    ran = ask("echo:b")
+    assert ran.err.count("(1 recorded exchange had gone from tape.jsonl since it was read") == 1
+    assert [held.prompt for held in CassetteFile(file).read_interactions()] == ["echo:a", "echo:b"]
+    assert len(emulator.requests) == 2
 
 
 def saved(folder: Path) -> list[Path]:

@@ -65,8 +65,7 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
     lines = [f"{chosen} %chat_cassette shows what is in force."]
     if off and summary and before is not None and before.config.mode == "refresh":
         lines.append(summary)
-    news = [note_at(note, "notebook") for note in kernel.session.cassette.news()]
-    return "\n".join([*lines, *news])
+    return "\n".join([*lines, *_news(kernel.session)])
 
 
 def _status(kernel: Kernel) -> list[str]:
@@ -82,8 +81,12 @@ def _status(kernel: Kernel) -> list[str]:
             facts = _facts(session)
         except ChatError as error:
             lines += [error.line_at("notebook"), NOTHING_IS_SENT]
-    news = [note_at(note, "notebook") for note in session.cassette.news()]
-    return [*lines, *news, *facts]
+    return [*lines, *_news(session), *facts]
+
+
+def _news(session: Session) -> list[str]:
+    """Return the lines on exchanges that a cassette's file lacked, or still lacks."""
+    return [note_at(note, "notebook") for note in session.cassette.news()]
 
 
 def _facts(session: Session) -> list[str]:
@@ -96,7 +99,10 @@ def _facts(session: Session) -> list[str]:
         lines.append("The emulator answers requests that are not recorded.")
     if cassette.config.by_order:
         lines.append("A request that differs is answered by its place.")
-    held = counted(len(cassette.interactions), "exchange")
+    lacking = len(cassette.lacking)
+    held = counted(len(cassette.interactions) - lacking, "exchange")
+    if lacking:
+        held += f", and this kernel {lacking:,} more"
     lines.append(f"It holds {held}; in this use: {cassette.summary()}")
     return lines
 
@@ -112,14 +118,15 @@ def _prune(kernel: Kernel, given: Arguments) -> str:
     gone = kernel.session.lock.alone("a change of the cassette", prune)
     name = cassette.config.name
     if not gone:
-        return f"{name} holds only exchanges that this kernel's cells used last."
+        used = f"{name} holds only exchanges that this kernel's cells used last."
+        return "\n".join([*_news(kernel.session), used])
     done = (
         f"Removed {counted(len(gone), 'exchange')} from {name}."
         if is_sure
         else f"This kernel's cells did not use these exchanges of {name} when they last ran. "
         "Nothing was removed: %chat_cassette --prune --yes removes them."
     )
-    return "\n".join([*map(_line, gone), done])
+    return "\n".join([*_news(kernel.session), *map(_line, gone), done])
 
 
 def _line(recorded: Interaction) -> str:
