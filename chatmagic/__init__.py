@@ -1,8 +1,7 @@
 """Chat with a hosted completion service from a Jupyter notebook (see the README).
 
 A folder imports only from folders above its own row. The folders of the third row do not import one
-another, nor do ``cassette`` and ``batch``, or ``audit`` and ``session``. ``tests/test_project.py``
-checks this table.
+another, nor do ``audit`` and ``session``. ``tests/test_project.py`` checks this table.
 
 =============================================  ==============================================
 folder                                         third-party packages
@@ -12,7 +11,7 @@ protocol
 client, conversation, render, emulator         client: platformdirs, requests, urllib3;
                                                render: markdown-it-py, nh3, pygments
 archive                                        nbformat
-cassette, batch
+cassette
 audit, session                                 session: jsonschema, pydantic, referencing
 doctor                                         platformdirs, requests
 jupyter                                        IPython, comm, ipywidgets, traitlets

@@ -39,7 +39,7 @@ ELSEWHERE: Mapping[Place, str] = {
     "doctor": r"%|\bClient\(|\bsession\.|allow_secrets|last=N|chatmagic doctor",
 }
 """Words that only other places take."""
-REACHED = r"errors|(protocol|client|cassette|batch|session)/\w+|archive/output"
+REACHED = r"errors|(protocol|client|cassette|session)/\w+|archive/output"
 """The files of which plain Python and a shell show messages."""
 KERNELS = (
     "until %chat_cassette|--prune|--else emulator|^<p style|^color: |^ChatMagics.base_url is not|"

@@ -384,7 +384,7 @@ ELSEWHERE = {
     ("emulator/replies.py", "read_text"): "a file of ours",
     ("render/formula_allowlist.py", "read_text"): "a file of ours",
     ("jupyter/page/anywidget_panel.py", "read_text"): "a file of ours",
-    ("session/map.py", "open"): "JobFile.open",
+    ("session/map/map.py", "open"): "JobFile.open",
     ("jupyter/page/bridge.py", "open"): "a connection with a page",
 }
 

@@ -23,13 +23,13 @@ TOP = frozenset(
     | {"advice", "errors", "models", "safe_text"}
 )
 MIDDLE = ("client", "conversation", "render", "emulator")
-BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette", "batch")
+BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette")
 MAY_IMPORT = {
     "top": (),
     "protocol": ("top",),
     **dict.fromkeys(MIDDLE, ("top", "protocol")),
     "archive": ("top", "protocol", *MIDDLE),
-    **dict.fromkeys(("cassette", "batch"), ("top", "protocol", *MIDDLE, "archive")),
+    "cassette": ("top", "protocol", *MIDDLE, "archive"),
     "audit": BELOW_SESSION,
     "session": BELOW_SESSION,
     "doctor": (*BELOW_SESSION, "session"),

@@ -176,7 +176,7 @@ def the_kernel_has_one_session() -> None:
     chatmagic.map("{{ it }}", [], temprature=1)  # type: ignore[call-arg]
     chatmagic.map("{{ it }}", ["Why?"], yes=True)
     chatmagic.current_session().map("{{ it }}", iter("ab"), workers=8, block=False)
-    chatmagic.current_session().map("{{ it }}", [], retries=3)  # type: ignore[call-arg]
+    chatmagic.current_session().map("{{ it }}", [], retry=3)  # type: ignore[call-arg]
     chatmagic.asks("Why?")  # type: ignore[attr-defined]
     assert_type(chatmagic.__version__, str)
 

@@ -57,7 +57,6 @@ from chatmagic.protocol.api_key import refuse_keys
 from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import counted
 from chatmagic.session import forms
-from chatmagic.session import map as many
 from chatmagic.session.environment import ClientPool, Environment, RequestSettings, setup_for
 from chatmagic.session.events import (
     Ask,
@@ -75,6 +74,10 @@ from chatmagic.session.exchange import Answer, Link, Receiver, Sending, exchange
 from chatmagic.session.habits import Habits
 from chatmagic.session.key_note import KeyNote
 from chatmagic.session.ledger import Ledger, Reservation
+from chatmagic.session.map.map import MapOptions
+from chatmagic.session.map.map import run as run_map
+from chatmagic.session.map.row_sender import RowSender
+from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.prepare import Prepared, keep, prepare
 from chatmagic.session.recorder import Recorder
 from chatmagic.session.secret_check import SecretCheck
@@ -332,6 +335,7 @@ class Session:
         rows: object,
         *,
         workers: int = 4,
+        retries: int = 0,
         max_tokens: int | None = None,
         temperature: float | None = None,
         model: str | None = None,
@@ -355,7 +359,9 @@ class Session:
             template: the prompt; ``{{ it }}`` stands for the row, ``{{ name }}`` for a column.
             rows: a DataFrame, a list or another iterable of texts or mappings, a collection of
                 Dask's or polars', or its parts.
-            workers: largest number of requests under way, up to 32.
+            workers: largest number of requests under way, up to 256.
+            retries: number of times that a row is sent again after an error of the server or the
+                network that may have been paid for.
             max_tokens: as for :meth:`ask`.
             temperature: as for :meth:`ask`.
             model: as for :meth:`ask`.
@@ -365,7 +371,7 @@ class Session:
             columns: whether each field of the schema is a column of the DataFrame.
             allow_secrets: as for :meth:`ask`.
             file: the job's file; ``None`` is ``map-….jsonl`` in the working folder.
-            wait: whether the map waits for the end of a limit; otherwise the limit ends the map.
+            wait: whether the map waits for the end of any limit; otherwise it waits for a minute.
             yes: whether the map starts without a question.
             keep: whether the result is kept in memory.
             block: whether to wait for the end.
@@ -393,12 +399,19 @@ class Session:
             **_given(schema),
         )
         with shown_at(self.place):
-            asker = many.RowAsker(
-                self.environment, self.ledger, self.habits, self.clients, ask, columns=columns
+            options = MapOptions(
+                workers=workers,
+                retries=retries,
+                waits=wait,
+                keeps=keep,
+                file=file,
+                yes=yes,
+                block=block,
             )
-            return many.run(
-                asker, rows, workers=workers, file=file, wait=wait, yes=yes, keep=keep, block=block
-            )
+            links: list[Link] = [self.ledger, self.habits]
+            sender = RowSender(self.environment, self.ledger, self.clients, links)
+            made = RowTemplate(ask, self.environment, sender.setup, columns=columns)
+            return run_map(made, sender, rows, options)
 
     def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Outcome:
         """Do one ask from beginning to end, with its events to a view and the followers.

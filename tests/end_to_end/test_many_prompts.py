@@ -20,15 +20,15 @@ from row_service import RowService
 from served import LIMIT
 
 import chatmagic
-from chatmagic.session import map as many
+from chatmagic.session.map import job as many
 from chatmagic.session.session import Session
 
 WORKERS: Final = 4
 PROGRAM: Final = """
 import os, signal, sys, threading
-from chatmagic.batch import job_file
+from chatmagic.session.map import job_file
 from chatmagic.client import stream, transport
-from chatmagic.session.map import Job
+from chatmagic.session.map.job import Job
 import chatmagic
 
 origin, key, path, point, passing, rows, workers = sys.argv[1:]
@@ -175,7 +175,14 @@ def test_rows_under_way_as_the_interpreter_exits_are_stored(tmp_path: Path) -> N
 
 PLACES: Final = tuple(
     str(ROOT / "chatmagic" / name)
-    for name in ("batch/job_file.py", "batch/rows.py", "session/map.py", "session/worker.py")
+    for name in (
+        "session/map/job.py",
+        "session/map/job_file.py",
+        "session/map/map.py",
+        "session/map/rows.py",
+        "session/map/row_template.py",
+        "session/worker.py",
+    )
 )
 EVERY: Final = 7
 """Of the lines that a map runs through in its own thread, each so-many-th is struck."""

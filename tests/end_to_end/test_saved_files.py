@@ -8,6 +8,7 @@ again: a release that cannot read them loses what somebody paid for.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
 import pytest
@@ -16,11 +17,11 @@ from project import ROOT
 from chatmagic._json import digest
 from chatmagic.archive import conversation_file, notebook
 from chatmagic.archive.restore import restore
-from chatmagic.batch.job_file import JobFile, RowReply, replay_key
 from chatmagic.cassette.file import from_notebook, from_text, to_text
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, canonical, sealed
 from chatmagic.conversation.steering import STEERING
+from chatmagic.session.map.job_file import JobFile, RowReply, replay_key, short_key
 
 FOLDER: Final = ROOT / "tests" / "samples"
 NOTEBOOK: Final = FOLDER / "saved_notebook.ipynb"
@@ -117,13 +118,14 @@ def test_a_conversation_is_written_back_byte_for_byte() -> None:
 
 
 def test_a_job_file_is_read_and_written_back_byte_for_byte() -> None:
-    """Each row by its key, with its reply."""
+    """Each row by its key, with its reply; a line that is written now has a digest besides."""
     path = FOLDER / "saved_job_file.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     rows = [RowReply.from_line(line) for line in lines]
-    assert b"".join(row.to_line() for row in rows) == path.read_bytes()
+    written = [re.sub(rb', "digest": "[0-9a-f]{64}"', b"", row.to_line()) for row in rows]
+    assert b"".join(written) == path.read_bytes()
     file = JobFile(path, replays=True).open()
     keys = [replay_key(row.request, row.occurrence) for row in rows]
     assert all(map(file.is_answered, keys))
-    assert list(file.replies(keys)) == rows
+    assert list(file.replies(map(short_key, keys))) == rows
     file.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,20 @@ from row_service import RowService
 
 import chatmagic
 from chatmagic.advice import Place
-from chatmagic.batch.job_file import JobFile, RowReply
-from chatmagic.batch.rows import Rows
 from chatmagic.client.client import Client
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
-from chatmagic.models import Credits, Message, Reply
+from chatmagic.conversation.question import RequestFacts
+from chatmagic.models import Credits, Reply
 from chatmagic.protocol.wire import Request
 from chatmagic.session.environment import Environment
+from chatmagic.session.events import Ask
 from chatmagic.session.ledger import Meter
-from chatmagic.session.map import Job, RowAsker
+from chatmagic.session.map.job import Clock, Job, JobOptions
+from chatmagic.session.map.job_file import JobFile, RowReply
+from chatmagic.session.map.row_sender import RowSender
+from chatmagic.session.map.row_template import RowTemplate
+from chatmagic.session.map.rows import Rows
 
 PATIENCE = 60.0
 Answer = Callable[[str, Halt], str]
@@ -74,8 +79,27 @@ class Slow:
         assert all(self.sent.acquire(timeout=PATIENCE) for _ in range(rows))
 
 
-class Asking(RowAsker):
-    """Asker of a job, as a test wants it.
+class FakeClock(Clock):
+    """Clock whose waits take no time."""
+
+    def __init__(self) -> None:
+        """Begin at 0."""
+        self.seconds = 0.0
+        self.waits: list[float] = []
+
+    def now(self) -> float:
+        """Give the time."""
+        return self.seconds
+
+    def wait(self, changed: threading.Condition, seconds: float) -> None:
+        """Let the time pass; other threads may do something meanwhile."""
+        self.seconds += seconds
+        self.waits.append(seconds)
+        changed.wait(0.001)
+
+
+class Asking(RowSender):
+    """Sender of a job's rows, as a test wants it.
 
     Args:
         answer: returns the reply to a prompt, or raises.
@@ -85,8 +109,6 @@ class Asking(RowAsker):
     credits: Credits | None = None
     service = "https://a"
     meter = Meter()
-    is_parsed = False
-    model = "m"
     place: Place = "python"
 
     def __init__(self, answer: Answer) -> None:
@@ -97,21 +119,17 @@ class Asking(RowAsker):
         self.asked: list[str] = []
         self.closed = 0
 
-    def compose(self, number: int, row: Mapping[str, Any]) -> tuple[Request, str | None]:
-        """Make the request of a row."""
-        del number
-        problem = "No." if row["it"] == "bad" else None
-        return Request((Message("user", str(row["it"])),), extra={"model": self.model}), problem
-
     @contextlib.contextmanager
     def connect(self) -> Iterator[Client]:
         """Give a client that is not used, and count those that are closed."""
         yield chatmagic.Client(transport=RowService())
         self.closed += 1
 
-    def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
+    def send(
+        self, client: Client, request: Request, digest: str, question: RequestFacts, halt: Halt
+    ) -> Reply:
         """Answer by the test's function."""
-        del client
+        del client, digest, question
         prompt = request.messages[-1].content
         self.asked.append(prompt)
         return Reply(self.answer(prompt, halt), finish_reason="stop")
@@ -124,12 +142,18 @@ class Rig:
         """Ask in capitals."""
         self.path = path
         self.asking = Asking(capitals)
+        self.model = "m"
+        self.clock: Clock = Clock()
 
     def job(self, rows: Iterable[object], answer: Answer | None = None, **how: Any) -> Job:
-        """Give the job of some rows, with two threads."""
+        """Give the job of some rows, with two threads; an empty row is not sent."""
         self.asking.answer = answer or self.asking.answer
         file = JobFile(self.path).open()
-        return Job(self.asking, Rows(rows), file, **{"workers": 2, **how})
+        ask = Ask("{{ it }}", model=self.model, history=False)
+        setup = ServiceSetup(Endpoint("https://a", "none", None, "the test"))
+        template = RowTemplate(ask, self.asking.environment, setup)
+        options = JobOptions(**{"workers": 2, **how})
+        return Job(template, self.asking, Rows(rows), file, options, clock=self.clock)
 
     def kept(self) -> dict[int, RowReply]:
         """Give the replies of the file, by row."""

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from libraries import library
 
-from chatmagic.batch.job_file import RowReply
-from chatmagic.batch.rows import Rows, refuse_taken, with_replies
 from chatmagic.errors import InputError
+from chatmagic.session.map.job_file import RowReply
+from chatmagic.session.map.rows import Rows, refuse_taken, with_replies
 
 COLUMNS = {"n": [1, 2], "t": ["a", "b"]}
 OF_TABLE = [

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Final
 
-from chatmagic.batch.job_file import RowReply
 from chatmagic.errors import InputError
+from chatmagic.session.map.job_file import RowReply
 
 IT: Final = "it"
 """Name of the whole row in a template."""
@@ -54,8 +54,8 @@ class Rows:
         if is_table(source):
             return len(source)
         # Parts of a larger collection, such as partitions, are read one by one.
-        is_in_parts = any(is_table(item) or _is_in_parts(item) for item in source)
-        return None if is_in_parts else len(source)
+        first = next(iter(source), None)
+        return None if is_table(first) or _is_in_parts(first) else len(source)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Return the rows in order, each with its values by name."""

@@ -5,20 +5,18 @@ from __future__ import annotations
 import builtins
 import json
 import re
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from environments import GivenEnvironment, variables
-from jobs import PATIENCE, Rig, Slow, capitals, full_disk, raising
+from jobs import full_disk
 from libraries import library
 from logged import Emulator
 from row_service import RowService
@@ -26,19 +24,13 @@ from shells import KEY, Shell
 
 import chatmagic
 from chatmagic.cassette.cassette import CassetteConfig
-from chatmagic.client.halt import Halt
 from chatmagic.errors import (
-    AuthenticationError,
-    BudgetError,
     ChatError,
     ChatInterrupted,
     InputError,
     NotRecordedError,
     RateLimitError,
-    ServiceError,
 )
-from chatmagic.models import Reply
-from chatmagic.session.map import Job
 from chatmagic.session.session import Session
 
 
@@ -192,7 +184,10 @@ def test_a_torn_line_costs_its_row_alone(
     replies = asking.map("{{ it }}", list("abcd"), yes=True)
     assert [reply.text for reply in replies] == list("ABCD")
     assert service.prompts[4:] == ["b", "c"]
-    assert told == [f"1 line of {path.name} unreadable; such rows are asked again."]
+    assert told == [
+        f"1 line of {path.name} unreadable; such rows are asked again.",
+        f"2 of 4 from {path.name}, of {today()}; 2 sent; file=… asks anew.",
+    ]
 
 
 def test_the_rows_of_each_call_are_told_apart(asking: Session, service: RowService) -> None:
@@ -206,6 +201,77 @@ def test_the_rows_of_each_call_are_told_apart(asking: Session, service: RowServi
         value = json.loads(line)
         calls.setdefault(value["call"], {})[value["row"]] = value["text"]
     assert [*calls.values()] == [{0: "A", 1: "B"}, {0: "C", 1: "B", 2: "A"}]
+
+
+def today() -> str:
+    """Give the day in words, in UTC."""
+    now = datetime.now(UTC)
+    return f"{now.day} {now:%B %Y}"
+
+
+def test_a_second_call_says_what_it_did(
+    asking: Session, service: RowService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All came from the file, of that day, and how to ask anew."""
+    told: list[str] = []
+    monkeypatch.setattr(asking.environment, "notify", told.append)
+    asking.map("{{ it }}", range(60), yes=True, file="q.jsonl")
+    assert told == []
+    asking.map("{{ it }}", range(60), file="q.jsonl")
+    assert told == [f"60 of 60 from q.jsonl, of {today()}; nothing was sent; file=… asks anew."]
+    assert len(service.bodies) == 60
+    told.clear()
+    asking.map("{{ it }}", range(61), yes=True, file="q.jsonl", block=False).result()
+    assert told == [f"60 of 61 from q.jsonl, of {today()}; 1 sent; file=… asks anew."]
+
+
+def test_a_text_that_was_edited_is_not_the_models(
+    asking: Session, service: RowService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its row is asked again, and the map says so; the order and the spaces of a line are free."""
+    told: list[str] = []
+    asking.map("{{ it }}", list("abc"), yes=True, file="q.jsonl", workers=1)
+    path = Path("q.jsonl")
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    other = json.dumps(dict(sorted(json.loads(lines[0]).items())), separators=(",", ":"))
+    path.write_text(other + "\n" + lines[1].replace('"B"', '"X"') + lines[2], "utf-8")
+    monkeypatch.setattr(asking.environment, "notify", told.append)
+    replies = asking.map("{{ it }}", list("abc"), yes=True, file="q.jsonl")
+    assert [reply.text for reply in replies] == list("ABC")
+    assert service.prompts == [*"abc", "b"]
+    assert told[0] == "1 line of q.jsonl edited; such rows are asked again."
+
+
+def test_a_million_rows_begin_at_once(asking: Session, service: RowService) -> None:
+    """The first rows are read, the others as they are needed; the estimate says so."""
+    read: list[int] = []
+
+    class Many(list[str]):
+        """A list of many texts."""
+
+        def __len__(self) -> int:
+            """Give the number of rows."""
+            return 10**6
+
+        def __iter__(self) -> Iterator[str]:
+            """Note which were read."""
+            for number in range(10**6):
+                read.append(number)
+                yield f"{number:04}"
+
+    with pytest.raises(InputError) as caught:
+        asking.map("{{ it }}", Many(), file="q.jsonl")
+    assert (
+        "1,000,000 rows, up to 1,000,000 to ask; answers go to q.jsonl. About 4,000,000 "
+        "characters of prompts; their cost"
+    ) in str(caught.value)
+    assert len(read) < 1_100
+    job = asking.map("{{ it }}", Many(), yes=True, file="q.jsonl", block=False)
+    while not service.bodies:
+        time.sleep(0.001)
+    job.stop()
+    with pytest.raises(ChatInterrupted):
+        job.result()
 
 
 @pytest.mark.parametrize("table", [False, True])
@@ -234,7 +300,7 @@ def test_run_again_it_goes_on(asking: Session, service: RowService) -> None:
     service.bodies.clear()
     again = asking.map("{{ it }}", ["a", "b", "c", "a", "d"], yes=True, workers=1)
     assert [reply.text for reply in again] == ["A", "B", "C", "A", "D"]
-    assert service.prompts == ["b", "d"]
+    assert service.prompts == ["d", "b"]
     # A second "a" has its own answer, and a third needs one.
     service.bodies.clear()
     asking.map("{{ it }}", ["c", "a", "a", "a"], yes=True)
@@ -323,9 +389,10 @@ def test_rows_that_are_read_as_they_are_needed(asking: Session) -> None:
         ("{{ x }}", [{"x": 1}, {"y": 1}], {}, "Row 1: {{ x }} is no name of a row."),
         ("{{ it + 1 }}", ["a"], {}, "Row 0: {{ it + 1 }} is no name of a row."),
         ("{{ it }}", "text", {}, "The rows are a table, a list or another iterable, not str."),
-        ("{{ it }}", ["a"], {"workers": 0}, "workers is a number from 1 to 32. Nothing was sent."),
-        ("{{ it }}", ["a"], {"workers": 33}, "workers is a number from 1 to 32."),
-        ("{{ it }}", ["a"], {"temperature": float("nan")}, "Row 0: temperature is a finite"),
+        ("{{ it }}", ["a"], {"workers": 0}, "workers is a number from 1 to 256. Nothing was sent."),
+        ("{{ it }}", ["a"], {"workers": 257}, "workers is a number from 1 to 256."),
+        ("{{ it }}", ["a"], {"retries": -1}, "retries is a number from 0 on. Nothing was sent."),
+        ("{{ it }}", ["a"], {"temperature": float("nan")}, "temperature is a finite"),
         ("{{ it }}", ["a"], {"format": "xml"}, "format is one of"),
         ("{{ it }}", ["a"], {"schema": 7}, "Reply is no schema that can be used"),
         ("{{ it }}", ["a"], {"file": "none/rows.jsonl"}, "rows.jsonl cannot be written: No such"),
@@ -487,362 +554,3 @@ def test_an_interrupt_of_the_question(
         asking.map("{{ it }}", ["a"])
     assert service.bodies == []
     assert files() == []
-
-
-# --- A job by itself ----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def slow() -> Slow:
-    """Give answers that wait."""
-    return Slow()
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    """Give a maker of jobs with a file."""
-    return Rig(tmp_path / "job.jsonl")
-
-
-def test_a_key_names_the_whole_request(rig: Rig) -> None:
-    """The address, the model and the place among equal requests are part of it."""
-
-    def keys(*rows: str) -> list[str]:
-        job = rig.job(rows)
-        job.file.close()
-        return job.keys
-
-    first = keys("a", "b", "a")
-    assert len({*first}) == 3
-    assert keys("a", "a") == [first[0], first[2]]
-    rig.asking.address = "https://b"
-    assert keys("a") != first[:1]
-    rig.asking.address, rig.asking.model = "https://a", "n"
-    assert keys("a") != first[:1]
-    # In a replay it is known by what a cassette goes by: neither the address nor the model.
-    rig.asking.address = None
-    replayed = keys("a", "b", "a")
-    rig.asking.model = "m"
-    assert replayed == keys("a", "b", "a")
-    assert len({*replayed}) == 3
-
-
-def test_as_many_are_under_way_as_there_are_workers(rig: Rig) -> None:
-    """No more rows are read than these, and one that waits to be handed out; each is asked once."""
-    meet = threading.Barrier(3)
-
-    def rows() -> Iterator[int]:
-        for number in range(9):
-            assert number - job.answered <= 3
-            yield number
-
-    def answer(prompt: str, halt: Halt) -> str:
-        meet.wait(PATIENCE)
-        return capitals(prompt, halt)
-
-    job = rig.job(rows(), answer, workers=3)
-    job.run(is_watched=False)
-    assert sorted(rig.asking.asked) == [*"012345678"]
-    assert [rig.kept()[row].text for row in range(9)] == [*"012345678"]
-    assert rig.asking.closed == 3
-
-
-def test_an_error_stands_beside_the_others(rig: Rig) -> None:
-    """A row that is not to be sent, too; the part of a broken reply is kept with its error."""
-    problems = {"b": ServiceError("Down."), "d": ChatError("Cut.", reply=Reply("half"))}
-
-    def answer(prompt: str, halt: Halt) -> str:
-        if prompt in problems:
-            raise problems[prompt]
-        return capitals(prompt, halt)
-
-    job = rig.job(["a", "b", "bad", "c", "d"], answer)
-    replies = job.run(is_watched=False)
-    kept = [("A", None), (None, "Down."), (None, "No."), ("C", None), ("half", "Cut.")]
-    assert [(reply.text, reply.error) for reply in replies] == kept
-    assert "bad" not in rig.asking.asked
-    assert (job.answered, job.failed) == (2, 3)
-
-
-def limited(seconds: float) -> RateLimitError:
-    """Give a refusal that names a time."""
-    return RateLimitError("Wait.", retry_after=datetime.now(UTC) + timedelta(seconds=seconds))
-
-
-@pytest.mark.parametrize("block", [False, True])
-@pytest.mark.parametrize(
-    ("error", "waits", "asked"),
-    [
-        (lambda: AuthenticationError("Key."), False, "abc"),
-        (lambda: BudgetError("Used up."), False, "abc"),
-        (lambda: limited(3_600), False, "abc"),
-        (lambda: limited(0.01), True, "abcc"),
-        (lambda: RateLimitError("No."), True, "abc"),
-    ],
-)
-def test_an_error_of_all_rows_ends_it(
-    rig: Rig, error: Callable[[], ChatError], asked: str, *, waits: bool, block: bool
-) -> None:
-    """The row has no line: it is asked first thing again. A limit that stays ends it, too."""
-    job = rig.job(list("abcdefgh"), raising(error, "cdefgh"), workers=1, waits=waits)
-    if not block:
-        job.start()
-    with pytest.raises(type(error())) as caught:
-        job.run(is_watched=False) if block else job.result()
-    hint = " wait=True waits for the reset." if error().retry_after and not waits else ""
-    assert str(caught.value) == (
-        f"{error().message}{hint} 2 rows answered by this run, kept in job.jsonl: the same call "
-        "goes on."
-    )
-    assert rig.asking.asked == [*asked]
-    assert [*rig.kept()] == [0, 1]
-
-
-def test_ten_failures_in_succession_end_it(rig: Rig) -> None:
-    """A row that was not sent does not count, and one that succeeds begins anew."""
-    rows = [*map(str, range(9)), "ok", "bad", *map(str, range(9, 30))]
-    answer = raising(lambda: ServiceError("Down."), {str(n) for n in range(30)})
-    with pytest.raises(ServiceError, match="The map ended, as 10 rows in succession failed"):
-        rig.job(rows, answer, workers=1).run(is_watched=False)
-    assert len(rig.asking.asked) == 20
-    assert len(rig.kept()) == 21
-
-
-def test_an_error_of_the_rows_own_ends_it(rig: Rig, slow: Slow) -> None:
-    """The row under way ends, and is kept."""
-
-    def rows() -> Iterator[str]:
-        yield "a"
-        slow.wait(1)
-        slow.go.set()
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        rig.job(rows(), slow).run(is_watched=False)
-    assert rig.kept()[0].text == "A"
-
-
-@pytest.mark.parametrize("start", [False, True])
-def test_an_error_of_a_threads_own_ends_it(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch, *, start: bool
-) -> None:
-    """Such as one of a schema's own code, or of a process with too many threads."""
-    job, real = rig.job(list("abcdefgh"), raising(ZeroDivisionError, "a"), workers=4), Thread.start
-
-    def failing(thread: Thread) -> None:
-        if thread.name == "chatmagic-map":
-            raise ZeroDivisionError
-        real(thread)
-
-    if start:
-        monkeypatch.setattr(Thread, "start", failing)
-    with pytest.raises(ZeroDivisionError):
-        job.run(is_watched=False)
-    assert not [each for each in threading.enumerate() if each.name == "chatmagic-map"]
-
-
-def test_a_row_that_is_begun_as_all_are_cut_off_is_cut_off_too(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its halt was not known to what stopped the others."""
-
-    def answer(prompt: str, halt: Halt) -> str:
-        assert halt.reason is not None
-        raise ChatInterrupted("Interrupted.", reply=Reply(prompt, state="interrupted"))
-
-    job = rig.job(["a", "b"], answer, workers=1)
-
-    def make_room(_: int) -> None:
-        job.interrupt()
-        job.interrupt()
-
-    monkeypatch.setattr(job.file, "make_room", make_room)
-    with pytest.raises(ChatInterrupted, match="Stopped"):
-        job.run(is_watched=False)
-    assert [reply.error for reply in rig.kept().values()] == ["Interrupted."]
-
-
-def test_a_limit_of_a_moment_is_waited_for(rig: Rig) -> None:
-    """The row that was refused is sent again, once; no other is sent meanwhile."""
-    refused = ["b"]
-
-    def answer(prompt: str, halt: Halt) -> str:
-        if prompt in refused:
-            refused.remove(prompt)
-            raise limited(0.2)
-        return capitals(prompt, halt)
-
-    job = rig.job(list("abc"), answer, workers=1)
-    job.run(is_watched=False)
-    assert job.waiting == ""
-    assert rig.asking.asked == ["a", "b", "b", "c"]
-    assert len(rig.kept()) == 3
-
-
-def test_a_row_waits_for_its_place_as_long_as_others_are_answered(rig: Rig) -> None:
-    """A window may have room for fewer rows than there are workers."""
-    began, ended, refusals = threading.Event(), threading.Event(), [limited(0.01)] * 3
-
-    def answer(prompt: str, halt: Halt) -> str:
-        if prompt == "b":
-            began.set()
-            assert ended.wait(PATIENCE)
-        elif refusals:
-            assert began.wait(PATIENCE)
-            raise refusals.pop()
-        ended.set()
-        return capitals(prompt, halt)
-
-    rig.job(list("ab"), answer, workers=2).run(is_watched=False)
-    assert [reply.text for reply in rig.kept().values()] == ["A", "B"]
-
-
-def test_a_row_is_not_refused_for_ever(rig: Rig) -> None:
-    """While another one is only being sent, a limit that names no real time ends the map."""
-    began, released = threading.Event(), threading.Event()
-
-    def answer(prompt: str, halt: Halt) -> str:
-        if prompt == "b":
-            began.set()
-            assert released.wait(PATIENCE)
-            return capitals(prompt, halt)
-        assert began.wait(PATIENCE)
-        if rig.asking.asked.count("a") >= 12:
-            released.set()
-        raise limited(0)
-
-    with pytest.raises(RateLimitError, match="Wait"):
-        rig.job(list("ab"), answer, workers=2).run(is_watched=False)
-    assert rig.asking.asked.count("a") == 12
-
-
-@pytest.mark.parametrize("seconds", [2, 3_600])
-def test_a_stop_ends_a_wait(rig: Rig, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """However long that would be; the row is not sent again, though that would be due."""
-    job = rig.job(list("ab"), raising(lambda: limited(seconds), "a"), workers=1, waits=True)
-    monkeypatch.setattr(job, "_show", lambda: job.stop() if job.waiting else None)
-    with pytest.raises(ChatInterrupted, match="Stopped"):
-        job.run(is_watched=False)
-    assert rig.asking.asked == ["a"]
-    assert re.fullmatch(r"waiting until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", job.waiting)
-
-
-def test_a_row_waits_for_the_others_where_a_budget_has_room_for_one(rig: Rig) -> None:
-    """While it is not known what a request takes, the first one reserves all."""
-    holder = threading.Lock()
-
-    def answer(prompt: str, halt: Halt) -> str:
-        if not holder.acquire(blocking=False):
-            raise BudgetError("Not enough.")
-        time.sleep(0.05)
-        holder.release()
-        return capitals(prompt, halt)
-
-    rig.job(list("abcdef"), answer, workers=4).run(is_watched=False)
-    assert [reply.error for reply in rig.kept().values()] == [None] * 6
-
-
-def test_the_notebook_goes_on(rig: Rig, slow: Slow) -> None:
-    """The handle says how far it is, and has the result."""
-    job = rig.job(["a", "b"], slow)
-    job.start()
-    assert job.is_running
-    assert repr(job) == "<map, running: 0 of 2 rows answered, 0 failed; job.jsonl>"
-    slow.wait(1)
-    job.waiting = "waiting until noon"
-    assert repr(job).startswith("<map, waiting until noon: 0 of")
-    slow.go.set()
-    assert [reply.text for reply in job.result()] == ["A", "B"]
-    assert (job.answered, job.failed, job.credits_left) == (2, 0, None)
-    assert repr(job) == "<map, not running: 2 of 2 rows answered, 0 failed; job.jsonl>"
-
-
-def test_a_stop(rig: Rig, slow: Slow) -> None:
-    """The rows under way end; the result is an error that says how to go on."""
-    job = rig.job([*"abcd"], slow)
-    job.start()
-    slow.wait(2)
-    job.stop()
-    job.stop()
-    slow.go.set()
-    for _ in range(2):
-        with pytest.raises(ChatInterrupted) as caught:
-            job.result()
-        assert str(caught.value) == (
-            "Stopped. 2 rows answered by this run, kept in job.jsonl: the same call goes on."
-        )
-
-
-def test_an_interrupt_of_the_wait_stops_nothing(
-    rig: Rig, slow: Slow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It says so, as rows that are asked are paid for."""
-    job = rig.job(["a", "b"], slow)
-    job.start()
-    with monkeypatch.context() as patch:
-        patch.setattr("time.sleep", Mock(side_effect=KeyboardInterrupt))
-        with pytest.raises(ChatInterrupted) as caught:
-            job.result()
-    assert str(caught.value) == "Interrupted while waiting: the map goes on. stop() ends it."
-    assert job.is_running
-    slow.go.set()
-    assert [reply.text for reply in job.result()] == ["A", "B"]
-
-
-@pytest.mark.parametrize(("times", "texts"), [(1, "AB"), (2, "ab"), (3, "ab")])
-def test_an_interrupt_lets_rows_under_way_end_and_a_second_one_cuts_them_off(
-    rig: Rig, slow: Slow, monkeypatch: pytest.MonkeyPatch, times: int, texts: str
-) -> None:
-    """No other row is begun; all are kept as what they are. A third one does not wait."""
-    interrupts, interrupt = [KeyboardInterrupt()] * times, Job.interrupt
-
-    def rows() -> Iterator[str]:
-        yield from "ab"
-        slow.wait(2)
-        raise interrupts.pop()
-
-    def answer(prompt: str, halt: Halt) -> str:
-        reply = slow(prompt, halt)
-        if halt.reason is not None:
-            raise ChatInterrupted("Interrupted.", reply=Reply(prompt, state="interrupted"))
-        return reply
-
-    def interrupted(job: Job) -> None:
-        interrupt(job)
-        if interrupts:
-            raise interrupts.pop()
-        slow.go.set()
-
-    monkeypatch.setattr(Job, "interrupt", interrupted)
-    job = rig.job(rows(), answer)
-    with pytest.raises(ChatInterrupted, match=r"^Interrupted\. \d rows? answered by this run"):
-        job.run(is_watched=False)
-    assert job.is_running == (times == 3)
-    slow.go.set()
-    with pytest.raises(ChatInterrupted):
-        job.result()
-    assert sorted(rig.asking.asked) == ["a", "b"]
-    kept = [(rig.kept()[row].text, rig.kept()[row].error) for row in range(2)]
-    assert kept == [(text, "Interrupted." if times > 1 else None) for text in texts]
-
-
-def test_a_person_sees_rows_and_credits(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And nothing of it once it is closed; headless, and without tqdm, nothing at all."""
-    library("tqdm")
-    monkeypatch.setattr(Job, "credits_left", 7)
-    for name, watched in [("a", True), ("b", False), ("c", True)]:
-        if name == "c":
-            monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-        job = Rig(tmp_path / f"{name}.jsonl").job([*"abc"])
-        job.waiting = "waiting until noon"
-        assert [reply.text for reply in job.run(is_watched=watched)] == [*"ABC"]
-        shown = capsys.readouterr()
-        assert shown.out == ""
-        if name == "a":
-            assert "7 credits left, waiting until noon" in shown.err
-            assert "3/3" in shown.err
-            assert shown.err.rpartition("\r")[0].endswith(" ")
-        else:
-            assert shown.err == ""

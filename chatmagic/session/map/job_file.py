@@ -2,16 +2,18 @@
 
 Before a row is sent, room is made for its line: blanks after the last line, which the new line
 overwrites when the row has ended. So a full disk refuses a row before it is paid for, and a killed
-process loses no row that has ended. Each line is flushed to the disk (``fsync``). A
-row that is asked again has another line; the last one counts. Only one job at a time has the file;
-another one is refused, if the system has locks.
+process loses no row that has ended. Each line is flushed to the disk (``fsync``) before its row
+counts as ended; lines that come meanwhile are flushed together. A row that is asked again has
+another line; the last one counts. Each line has a digest of its other fields, so a text that was
+edited is not taken for the model's. Only one job at a time has the file; another one is refused, if
+the system has locks.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from io import FileIO
@@ -93,11 +95,9 @@ class RowReply(BodyFacts):
             line: JSON in UTF-8.
 
         Raises:
-            ValueError: it is no line of a job's file.
+            ValueError: it is no line of a job's file, or was edited.
         """
-        value = json.loads(line)
-        if not isinstance(value, Mapping):
-            raise ValueError("a line is a JSON object")
+        value = _line_fields(line)
         known = {name: item for name, item in value.items() if item != ""}
         if "error" not in known:
             known.setdefault("text", "")
@@ -117,7 +117,44 @@ class RowReply(BodyFacts):
             if line[name] in {"", None}:
                 line.pop(name)  # files of earlier releases have no such names
         text = without_lone_surrogates(json.dumps(line, ensure_ascii=False))
-        return text.encode() + b"\n"
+        seal = digest(json.loads(text))
+        return f'{text[:-1]}, "digest": "{seal}"}}\n'.encode()
+
+
+def _line_fields(line: bytes) -> dict[str, Any]:
+    """Return the fields of a line; one of an earlier release has no digest.
+
+    Raises:
+        ValueError: it is no line of a job's file, or was edited.
+    """
+    value = json.loads(line)
+    if not isinstance(value, dict):
+        raise ValueError("a line is a JSON object")
+    seal = value.pop("digest", None)
+    if seal is not None and seal != digest(value):
+        raise EditedError("the line was edited")
+    return value
+
+
+class EditedError(ValueError):
+    """Line whose fields are not those that were written."""
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """Line that is to be written.
+
+    Args:
+        reply: the row's reply, or its error.
+        line: its line.
+        is_done: whether it was written, or failed to be.
+        error: the error; ``None`` for none.
+    """
+
+    reply: RowReply
+    line: bytes
+    is_done: bool = False
+    error: ChatError | None = None
 
 
 class JobFile:
@@ -138,8 +175,17 @@ class JobFile:
         self._failed: set[bytes] = set()
         self.unread = 0
         """Number of lines that were not read, such as a damaged one; their rows are asked again."""
+        self.edited = 0
+        """Number of lines that were edited; their rows are asked again."""
+        self.latest: datetime | None = None
+        """The time of the latest line when the file was opened; ``None`` if unknown."""
         self._lock = Lock()
-        self._end = self._room = 0
+        """Guards the offsets, and writing."""
+        self._flushing = Lock()
+        """Held by the thread that writes the lines of all and flushes them."""
+        self._waiting: list[_Entry] = []
+        self._end = 0
+        self._room = 0
         self._longest = ROOM // 2
         self._is_ours = False
         belongs_to_process(self)
@@ -184,11 +230,19 @@ class JobFile:
         Args:
             key: the row's key.
         """
-        short = _short(key)
+        short = short_key(key)
         return short in self._at and short not in self._failed
 
+    def has_failed(self, key: str) -> bool:
+        """Return whether a row has failed before.
+
+        Args:
+            key: the row's key.
+        """
+        return short_key(key) in self._failed
+
     def append(self, reply: RowReply) -> None:
-        """Add a line for a row that has ended.
+        """Add a line for a row that has ended; when this returns, it is on the disk.
 
         Args:
             reply: the row's reply, or its error.
@@ -196,20 +250,56 @@ class JobFile:
         Raises:
             ChatError: the line cannot be written; the file is as before.
         """
-        line = reply.to_line()
-        file = cast("FileIO", self._file)
+        entry = _Entry(reply, reply.to_line())
         with self._lock:
-            try:
-                self._write(line)
-                os.fsync(file.fileno())
-            except OSError as error:
-                with swallowed(OSError):
-                    os.ftruncate(file.fileno(), self._end)
-                    self._room = self._end
-                raise self._not_written(error) from None
-            self._note(reply, self._end)
-            self._end += len(line)
-            self._longest = max(self._longest, len(line))
+            self._waiting.append(entry)
+        with self._flushing:
+            # The thread before may have written it together with its own.
+            if not entry.is_done:
+                self._write_waiting()
+        if entry.error is not None:
+            raise entry.error
+
+    def _write_waiting(self) -> None:
+        """Write all lines that wait, together; if that fails, one by one."""
+        with self._lock:
+            entries = self._waiting
+            self._waiting = []
+        try:
+            self._add(entries)
+        except OSError:
+            for entry in entries:
+                try:
+                    self._add([entry])
+                except OSError as error:
+                    entry.error = self._not_written(error)
+        for entry in entries:
+            entry.is_done = True
+
+    def _add(self, entries: Sequence[_Entry]) -> None:
+        """Write lines, flush them to the disk, and note them.
+
+        Raises:
+            OSError: they cannot be written; the file is as before.
+        """
+        file = cast("FileIO", self._file)
+        begin = self._end
+        content = b"".join(entry.line for entry in entries)
+        try:
+            with self._lock:
+                self._write(content)
+                self._end += len(content)
+            os.fsync(file.fileno())
+        except OSError:
+            with self._lock, swallowed(OSError):
+                self._end = begin
+                os.ftruncate(file.fileno(), begin)
+                self._room = begin
+            raise
+        for entry in entries:
+            self._note(entry.reply, begin)
+            begin += len(entry.line)
+            self._longest = max(self._longest, len(entry.line))
 
     def make_room(self, rows: int) -> None:
         """Make room for the lines of the rows under way, before one of them is sent.
@@ -241,10 +331,9 @@ class JobFile:
         Raises:
             ChatError: it cannot be written.
         """
-        with self._lock:
-            for reply in self.replies([key]):
-                if reply is not None and (reply.row, reply.call) != (row, call):
-                    self.append(replace(reply, row=row, call=call))
+        for reply in self.replies([short_key(key)]):
+            if reply is not None and (reply.row, reply.call) != (row, call):
+                self.append(replace(reply, row=row, call=call))
 
     def _write(self, content: bytes, at: int | None = None) -> None:
         file = cast("FileIO", self._file)
@@ -257,13 +346,13 @@ class JobFile:
         hint = "The rows before it are in the file."
         return ChatError(f"{self.path.name} cannot be written: {why}.", hint=hint)
 
-    def replies(self, keys: Iterable[str]) -> Iterator[RowReply | None]:
+    def replies(self, keys: Iterable[bytes]) -> Iterator[RowReply | None]:
         """Return the replies to rows; ``None`` for a row without a line.
 
         Args:
-            keys: the rows' keys, in the wanted order.
+            keys: the rows' short keys, in the wanted order.
         """
-        places = (self._at.get(_short(key)) for key in keys)
+        places = (self._at.get(key) for key in keys)
         if not self._at:
             yield from (None for _ in places)
             return
@@ -299,8 +388,10 @@ class JobFile:
                 # After a torn line the next one may follow without a line end.
                 begin = max(line.rfind(BEGINNING), 0)
                 try:
-                    self._note(RowReply.from_line(line[begin:]), self._end + begin)
+                    self._note_line(line[begin:], self._end + begin)
                     self.unread += begin > 0
+                except EditedError:
+                    self.edited += 1
                 except (ValueError, RecursionError):
                     if not line.endswith(b"\n") and _is_torn(line):
                         break
@@ -318,16 +409,33 @@ class JobFile:
                 self._write(b"\n")
                 self._end += 1
 
+    def _note_line(self, line: bytes, at: int) -> None:
+        """Note the place of a line.
+
+        Raises:
+            ValueError: it is no line of a job's file, or was edited.
+        """
+        reply = RowReply.from_line(line)
+        self._note(reply, at)
+        if reply.ended_at is not None and (self.latest is None or reply.ended_at > self.latest):
+            self.latest = reply.ended_at
+
     def _note(self, reply: RowReply, at: int) -> None:
-        replayed = replay_key(reply.request, reply.occurrence)
-        key = _short(replayed if self._replays else reply.key)
+        """Note the place of a row's last line."""
+        replayed = replay_key(reply.request, reply.occurrence) if self._replays else reply.key
+        key = short_key(replayed)
         self._at[key] = at
         self._failed.discard(key)
         if reply.error is not None and not self._replays:
             self._failed.add(key)
 
 
-def _short(key: str) -> bytes:
+def short_key(key: str) -> bytes:
+    """Return the beginning of a key, which distinguishes rows.
+
+    Args:
+        key: a digest in hexadecimal.
+    """
     return bytes.fromhex(key)[:16]
 
 

@@ -14,9 +14,9 @@ from unittest.mock import Mock
 import pytest
 from jobs import full_disk
 
-from chatmagic.batch.job_file import BEGINNING, JobFile, RowReply, replay_key
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Usage
+from chatmagic.session.map.job_file import BEGINNING, JobFile, RowReply, replay_key, short_key
 
 KEYS = [f"{number:02x}" * 32 for number in range(9)]
 
@@ -53,7 +53,9 @@ def test_it_goes_on(path: Path, file: JobFile) -> None:
     assert not file.is_answered(KEYS[1])
     file.append(reply(1))
     assert file.is_answered(KEYS[1])
-    texts = [each and each.text for each in file.replies([KEYS[1], KEYS[5], KEYS[0]])]
+    texts = [
+        each and each.text for each in file.replies(map(short_key, [KEYS[1], KEYS[5], KEYS[0]]))
+    ]
     assert texts == ["yes", None, "yes"]
     assert path.read_bytes().startswith(before)
 
@@ -97,7 +99,7 @@ def test_a_replay_only_reads(path: Path) -> None:
         file = JobFile(path, replays=True).open()
         keys = [replay_key(KEYS[number], 1) for number in range(3)]
         assert [file.is_answered(key) for key in keys] == [True, True, False]
-        kept = [each and (each.text, each.error) for each in file.replies(keys)]
+        kept = [each and (each.text, each.error) for each in file.replies(map(short_key, keys))]
         assert kept == [("yes", None), (None, "No."), None]
         file.close()
         assert beside.read() == path.read_bytes() == before
@@ -182,7 +184,7 @@ def test_a_full_disk_leaves_whole_lines(path: Path, file: JobFile) -> None:
         file.append(reply(2))
     assert path.read_bytes() == before
     file.append(reply(2))
-    assert [each and each.text for each in file.replies(KEYS[2:3])] == ["yes"]
+    assert [each and each.text for each in file.replies([short_key(KEYS[2])])] == ["yes"]
 
 
 def test_each_line_is_brought_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,161 @@
+"""Start of a map: the estimate, the user's yes, and the job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.safe_text import counted
+from chatmagic.session.map.job import Job, JobOptions, notify
+from chatmagic.session.map.job_file import JobFile
+from chatmagic.session.map.row_sender import RowSender
+from chatmagic.session.map.row_template import RowTemplate
+from chatmagic.session.map.rows import Rows, refuse_taken
+
+MOST_WORKERS: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class MapOptions(JobOptions):
+    """Options of a call of a map, as for :meth:`chatmagic.session.session.Session.map`.
+
+    Args:
+        file: the job's file; ``None`` is one in the working folder.
+        yes: whether the job starts without a question.
+        block: whether to wait for the end.
+    """
+
+    file: str | Path | None = None
+    yes: bool = False
+    block: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that cannot be used.
+
+        Raises:
+            InputError: a number cannot be used.
+        """
+        if type(self.workers) is not int or not 1 <= self.workers <= MOST_WORKERS:
+            raise InputError(f"workers is a number from 1 to {MOST_WORKERS}. Nothing was sent.")
+        if type(self.retries) is not int or self.retries < 0:
+            raise InputError("retries is a number from 0 on. Nothing was sent.")
+
+
+def run(template: RowTemplate, sender: RowSender, source: object, options: MapOptions) -> Any:
+    """Show an estimate, start the job if the user agrees, and return its result or its handle.
+
+    Args:
+        template: makes the rows' requests.
+        sender: sends them.
+        source: a table, a list, an iterable, or a collection in parts.
+        options: the options of the call.
+
+    Raises:
+        ChatError: a row cannot be sent, the user did not agree, or the job ended early.
+        ChatInterrupted: a person stopped it.
+    """
+    rows = Rows(source)
+    environment = sender.environment
+    is_replay = sender.replayed is not None
+    refuse_taken(source, parsed=template.is_parsed, fields=template.fields)
+    name = options.file or f"map-{template.digest[:12]}.jsonl"
+    kept = JobFile(Path(name).expanduser().absolute(), replays=is_replay)
+    job: Job | None = None
+    try:
+        job = Job(template, sender, rows, kept.open(), options)
+        if not is_replay:
+            sender.ledger.budgets()  # raises for a wrong one before anything is sent
+            if not options.yes and not (job.knows_all and not job.first):
+                _agree(quote(job))
+        if kept.unread:
+            lines = counted(kept.unread, "line")
+            notify(
+                environment, f"{lines} of {kept.path.name} unreadable; such rows are asked again."
+            )
+        if kept.edited:
+            lines = counted(kept.edited, "line")
+            notify(environment, f"{lines} of {kept.path.name} edited; such rows are asked again.")
+        if options.block:
+            return job.run(is_watched=environment.is_watched())
+        job.start()
+        return job
+    finally:
+        # For an interrupt anywhere; otherwise the job closes the file itself.
+        if job is None or not job.is_running:
+            kept.close()
+        sender.ledger.tell()
+
+
+def quote(job: Job) -> str:
+    """Return the rows, tokens and credits of a job, in one line.
+
+    Of many rows the first ones are counted, and the others are taken to be like them.
+
+    Args:
+        job: the job, before it starts.
+    """
+    words = _sizes(job)
+    credits = job.sender.credits
+    if credits is not None and credits.remaining is not None:
+        words += f" {counted(credits.remaining, 'credit')} left; others may share them."
+    problems = [problem for row in job.first if (problem := job.template.problem(row)) is not None]
+    if problems:
+        words += f" {counted(len(problems), 'row')} will not be sent: {problems[0]}"
+    return words
+
+
+def _sizes(job: Job) -> str:
+    """Return the rows, tokens and credits of a job in words."""
+    to = f"answers go to {job.path.name}"
+    if job.total is None:
+        return f"The rows are read as they are needed, so their number is not known; {to}."
+    sent = [row for row in job.first if job.template.problem(row) is None]
+    characters = sum(job.template.size(row) for row in sent)
+    rows = f"{counted(job.total, 'row')}, {len(sent):,} to ask"
+    requests = len(sent)
+    about = ""
+    if not job.knows_all:
+        # Of rows that are not read yet it is not known which are answered.
+        requests = len(sent) + job.total - job.counts.read
+        characters = characters * requests // max(len(sent), 1)
+        rows = f"{counted(job.total, 'row')}, up to {requests:,} to ask"
+        about = "about "
+    size = f"{about}{counted(characters, 'character')} of prompts"
+    rate = job.sender.ledger.token_rate
+    if rate is not None:
+        size = f"about {counted(round(rate * characters), 'token')} of prompts"
+    return f"{rows}; {to}. {size[0].upper()}{size[1:]}{_cost(job, requests)}."
+
+
+def _cost(job: Job, requests: int) -> str:
+    """Return the cost of requests in words."""
+    meter = job.sender.meter
+    cost = meter.about(requests)
+    if cost is not None:
+        return f" and {counted(cost, 'credit')}, as requests took lately"
+    if meter.answers and not meter.latest:
+        return ""  # the answers tell no credits
+    return "; their cost in credits is not known before the first answers"
+
+
+def _agree(quote: str) -> None:
+    """Ask the user whether to start.
+
+    Raises:
+        InputError: the answer is no, or nobody can answer.
+        ChatInterrupted: the question was interrupted.
+    """
+    try:
+        answer = input(f"{quote}\nAsk them? [y/N] ")
+    except KeyboardInterrupt:
+        raise ChatInterrupted("Interrupted before the map started. Nothing was sent.") from None
+    except (EOFError, NotImplementedError, OSError):
+        # No input is allowed here, as in a notebook that a program runs.
+        raise InputError(
+            f"A map asks before it starts, and nobody can answer here: {quote} Nothing was sent.",
+            hint="yes=True starts it without a question.",
+        ) from None
+    if answer.strip().lower() not in {"y", "yes"}:
+        raise InputError("The map was not started. Nothing was sent.")

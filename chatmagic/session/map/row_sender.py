@@ -1,0 +1,99 @@
+"""Sender of a map's rows: who answers them, through which links."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+from chatmagic.advice import Place
+from chatmagic.cassette.cassette import AnswerSource
+from chatmagic.client.client import Client
+from chatmagic.client.halt import Halt
+from chatmagic.conversation.question import RequestFacts
+from chatmagic.models import Credits, Reply
+from chatmagic.protocol.url import EMULATOR
+from chatmagic.protocol.wire import Request
+from chatmagic.session.environment import ClientPool, Environment, setup_for
+from chatmagic.session.exchange import Link, Sending, exchange
+from chatmagic.session.ledger import Ledger, Meter, service_of
+
+
+class RowSender:
+    """Sender of a map's rows.
+
+    Args:
+        environment: the source of the endpoint.
+        ledger: the ledger of the requests.
+        clients: the session's clients.
+        links: the links that each request goes through; the ledger is one of them.
+
+    Raises:
+        ChatError: nothing is connected.
+    """
+
+    def __init__(
+        self, environment: Environment, ledger: Ledger, clients: ClientPool, links: Sequence[Link]
+    ) -> None:
+        """Find the service; send nothing."""
+        self.replayed = cassette = environment.replayed()
+        """The replayed cassette, with which nothing is sent; ``None`` for none."""
+        source: AnswerSource = "service" if cassette is None else "cassette"
+        self._client = clients.client(source, lambda: setup_for(source, environment, cassette))
+        self.setup = (clients.given or self._client).setup
+        """The settings of the requests."""
+        self.environment = environment
+        self.place: Place = environment.place if clients.given is None else "python"
+        """The place whose words the map's errors have."""
+        self.ledger = ledger
+        self._links = links
+        self._cell = environment.cell()[0]
+
+    def connect(self) -> AbstractContextManager[Client]:
+        """Return a client for one thread; threads share a user's own transport."""
+        return self._client.twin() or contextlib.nullcontext(self._client)
+
+    def send(
+        self, client: Client, request: Request, digest: str, question: RequestFacts, halt: Halt
+    ) -> Reply:
+        """Send a request once, and return the whole reply.
+
+        Args:
+            client: a client of :meth:`connect`.
+            request: the row's request.
+            digest: its digest.
+            question: the question of all rows.
+            halt: stops it from another thread.
+
+        Raises:
+            ChatError: the request exceeds a budget, or ended early.
+            ChatInterrupted: it was stopped.
+        """
+        sending = Sending(client, request, digest, "map", self._cell, halt=halt, question=question)
+        answer = exchange(sending, self._links)
+        self.ledger.note_tokens(request, answer.reply)
+        return answer.whole()
+
+    @property
+    def address(self) -> str | None:
+        """The address that is part of each row's key; ``None`` if nothing is sent."""
+        endpoint = self._client.endpoint
+        if self.replayed is not None:
+            return None
+        return EMULATOR if endpoint.is_emulator else endpoint.base_url
+
+    @property
+    def service(self) -> str:
+        """Name of the service in the ledger."""
+        return service_of(self._client.endpoint)
+
+    @property
+    def meter(self) -> Meter:
+        """The meter of the service."""
+        return self.ledger.meter(self.service)
+
+    @property
+    def credits(self) -> Credits | None:
+        """The latest figures of the credits, from any request."""
+        figures = self.ledger.figures(self._client.endpoint)
+        return None if figures is None else figures.credits

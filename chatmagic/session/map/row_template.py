@@ -1,0 +1,210 @@
+"""Template of a map's rows: the prompt, the key and the request of each row.
+
+The template is prepared once, as any question is (:mod:`chatmagic.session.prepare`). A row's
+request differs from it only in the text of its last message.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from chatmagic._json import canonical, digest
+from chatmagic.conversation import template
+from chatmagic.conversation.window import Window
+from chatmagic.errors import InputError
+from chatmagic.models import Message, Reply
+from chatmagic.protocol.secret_scanner import secret_in, secret_variables
+from chatmagic.protocol.wire import NOT_IN_DIGEST, Request
+from chatmagic.safe_text import one_line, without_lone_surrogates
+from chatmagic.session import forms
+from chatmagic.session.environment import Environment
+from chatmagic.session.events import Ask
+from chatmagic.session.map.job_file import replay_key
+from chatmagic.session.prepare import Setup, prepare
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Row of a map, with its prompt.
+
+    Args:
+        number: its place, from 0.
+        prompt: the template with its values.
+        missing: name of a value that is missing; ``None`` for none.
+        request: digest of its request, as in the ledger.
+        occurrence: number of the request among equal ones, from 1.
+        key: the row's key in the file.
+    """
+
+    number: int
+    prompt: str
+    missing: str | None
+    request: str
+    occurrence: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Canonical JSON around the one text of it that differs from row to row."""
+
+    before: str
+    after: str
+
+    @classmethod
+    def of(cls, value: object, text: str) -> _Frame:
+        """Return the frame of a JSON value around a text that occurs once in it."""
+        before, _, after = canonical(value).partition(canonical(text))
+        return cls(before, after)
+
+    def digest(self, text: str) -> str:
+        """Return the digest of the value with another text."""
+        return digest(f"{self.before}{canonical(text)}{self.after}")
+
+
+class RowTemplate:
+    """Template of a map's rows.
+
+    Args:
+        ask: the options of each question, with the template as prompt.
+        environment: the source of named schemas.
+        setup: the settings of the requests.
+        columns: whether the fields of the schema get columns of their own.
+
+    Raises:
+        InputError: the template or an option cannot be used.
+    """
+
+    def __init__(
+        self, ask: Ask, environment: Environment, setup: Setup, *, columns: bool = False
+    ) -> None:
+        """Prepare the template; send nothing."""
+        ask.refuse_empty()
+        self._text = ask.prompt
+        self._variables = () if ask.allow_secrets else secret_variables(os.environ)
+        self._refuse_secrets(ask, setup)
+        self._prepared = prepare(ask, Window(), environment.named, setup)
+        self.ask = self._prepared.ask
+        """The question of each row, with its options and its schema."""
+        self._front = self.ask.prompt.removesuffix(ask.prompt)
+        self.fields = self._fields() if columns else ()
+        """The fields of the values that get columns of their own."""
+
+    def _refuse_secrets(self, ask: Ask, setup: Setup) -> None:
+        fields = json.dumps({**(setup.extra_body or {})}, ensure_ascii=False, default=str)
+        for place, text in (("The template", ask.prompt), ("extra_body", fields)):
+            if not ask.allow_secrets and (secret := secret_in(text, self._variables)) is not None:
+                raise InputError(
+                    f"{place} holds {secret}. Nothing was sent.",
+                    hint="allow_secrets=True sends it.",
+                )
+
+    def _fields(self) -> tuple[str, ...]:
+        schema = self.ask.form
+        fields = () if schema is None else tuple(schema.document.get("properties", ()))
+        if not fields or not {"reply", "error"}.isdisjoint(fields):
+            message = "columns=True takes the fields of a schema, none of them reply or error."
+            raise InputError(f"{message} Nothing was sent.")
+        return fields
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether the replies have values beside their texts."""
+        return self.ask.format == "json"
+
+    @property
+    def digest(self) -> str:
+        """Digest of the template and its options; it is the same for any service."""
+        front = [value.text for value in self.ask.values]
+        return digest([self._text, front, self.ask.parameters])
+
+    def rows(self, rows: Iterable[Mapping[str, Any]], address: str | None) -> Iterator[Row]:
+        """Yield the rows with their prompts and keys, in their order.
+
+        Args:
+            rows: the values of each row by name.
+            address: the address that is part of each key; ``None`` in a replay.
+
+        Raises:
+            InputError: the template does not fit a row.
+        """
+        mark = os.urandom(32).hex()
+        body = json.loads(self._request(mark).encode())
+        of_request = _Frame.of({name: body[name] for name in body.keys() - NOT_IN_DIGEST}, mark)
+        of_first = _Frame.of([address, body, 1], mark)
+        seen: Counter[str] = Counter()
+        for number, row in enumerate(rows):
+            prompt, missing = self._filled(number, row)
+            text = self._front + prompt
+            request = of_request.digest(text)
+            seen[request] += 1
+            occurrence = seen[request]
+            if address is None:
+                key = replay_key(request, occurrence)
+            elif occurrence == 1:
+                key = of_first.digest(text)
+            else:
+                key = _Frame.of([address, body, occurrence], mark).digest(text)
+            yield Row(number, prompt, missing, request, occurrence, key)
+
+    def _filled(self, number: int, row: Mapping[str, Any]) -> tuple[str, str | None]:
+        try:
+            prompt, missing = template.fill_row(self._text, row)
+        except InputError as error:
+            message = f"Row {number:,}: {error.message}"
+            raise InputError(message, hint=error.advice) from None
+        return without_lone_surrogates(prompt), missing
+
+    def _request(self, text: str) -> Request:
+        """Return the request whose last message is a text."""
+        before = self._prepared.request.messages[:-1]
+        return replace(self._prepared.request, messages=(*before, Message("user", text)))
+
+    def request(self, row: Row) -> Request:
+        """Return a row's request.
+
+        Args:
+            row: the row.
+        """
+        return self._request(self._front + row.prompt)
+
+    def size(self, row: Row) -> int:
+        """Return the number of characters of a row's request.
+
+        Args:
+            row: the row.
+        """
+        return len(self._front) + len(row.prompt)
+
+    def problem(self, row: Row) -> str | None:
+        """Return the reason not to send a row; ``None`` if there is none.
+
+        Args:
+            row: the row.
+        """
+        if row.missing is not None:
+            return (
+                f"Row {row.number:,} has no value for {{{{ {one_line(row.missing)} }}}}, so it is "
+                "not sent: fill the value in, or leave the row out."
+            )
+        if not row.prompt.strip():
+            return f"Row {row.number:,} makes an empty prompt, which is not sent."
+        if self.ask.allow_secrets or (secret := secret_in(row.prompt, self._variables)) is None:
+            return None
+        return f"Row {row.number:,} holds {secret}, so it is not sent: allow_secrets=True sends it."
+
+    def checked(self, reply: Reply) -> Reply:
+        """Return a reply with the value of its JSON, if JSON was asked for.
+
+        Args:
+            reply: a whole reply.
+
+        Raises:
+            ReplyFormatError: the reply is no JSON, or has another form; the error holds it.
+        """
+        return forms.parsed(reply, self.ask.form, kept=False) if self.is_parsed else reply
