@@ -18,7 +18,16 @@ import chatmagic
 PACKAGE = ROOT / "chatmagic"
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}
 TOP = frozenset(
-    {"_files", "_fork", "_initial_environ", "_json", "_json_reply", "_log", "_started_emulators"}
+    {
+        "_cached",
+        "_files",
+        "_fork",
+        "_initial_environ",
+        "_json",
+        "_json_reply",
+        "_log",
+        "_started_emulators",
+    }
     | {"_version"}
     | {"advice", "errors", "models", "safe_text"}
 )
@@ -124,6 +133,14 @@ def loaded(name: str) -> set[str]:
         folders = [path, *(each for each in path.parents if not name.startswith(f"{each}/"))]
         found |= {str(path), *(f"{folder}/__init__" for folder in folders)}
     return found
+
+
+@pytest.mark.parametrize("name", sorted({*modules()} - {"_fork", "session/worker"}))
+def test_a_lock_is_free_in_a_forked_child(name: str) -> None:
+    """Locks are those of ``_fork``, whose list has ``worker``; cached properties have none."""
+    source = (PACKAGE / f"{name}.py").read_text(encoding="utf-8")
+    assert not re.search(r"\bthreading\.(?:R?Lock|Condition|Semaphore)\(", source)
+    assert not re.search(r"(?m)^from functools import .*\bcached_property\b", source)
 
 
 @pytest.mark.parametrize("folder", MAY_IMPORT)

@@ -17,13 +17,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from numbers import Number
 from types import MappingProxyType
 from typing import Any, Final, get_args
 
 from chatmagic import advice
+from chatmagic._cached import cached_property
 from chatmagic._json import exact_count, exact_number, word_of
 from chatmagic.advice import Advice, Note, everywhere
 from chatmagic.conversation.question import (

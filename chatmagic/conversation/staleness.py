@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
+from chatmagic._cached import cached_property
 from chatmagic.conversation.state import State, place_below, reply_of
 from chatmagic.conversation.steering import Item, Replacement
 from chatmagic.conversation.turn import Turn

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import islice, takewhile
 from typing import Final
 
+from chatmagic._cached import cached_property
 from chatmagic._json import chain_digest, digest, shared_fields, turn_digest
 from chatmagic.conversation.question import NO_PARAMETERS, RequestFacts, Value
 from chatmagic.conversation.record import Record

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import builtins
 import re
-from functools import cached_property, reduce
+from functools import reduce
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from chatmagic._cached import cached_property
 from chatmagic._log import log_swallowed
 from chatmagic.conversation.cell_order import Layout, Pages
 from chatmagic.conversation.magic_line import refuse_thread_and_ask

@@ -8,8 +8,10 @@ A key is found as it is, in any case, and with any of its letters as URLs (``%73
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Final, NamedTuple
+
+from chatmagic._cached import cached_property
 
 _QUOTED: Final = r"\\{0,15}+"
 """Backslashes before a letter; the bound keeps a search linear."""

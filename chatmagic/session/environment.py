@@ -8,9 +8,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
+from chatmagic._cached import cached_property
 from chatmagic.advice import ADDRESS_CHOICE, Note, Place, note_at
 from chatmagic.cassette.cassette import (
     CASSETTE,

@@ -17,7 +17,7 @@ from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, 
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no process is forked here")
 
-ROWS: Final = 24
+ROWS: Final = 12
 STREAMED: Final = {**EVENTS, "Transfer-Encoding": "chunked"}
 
 BEFORE: Final = """
@@ -26,7 +26,7 @@ import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 import chatmagic
 
-ROWS = range(24)
+ROWS = range(12)
 
 def ask(number):
     reply = chatmagic.ask(f"row {number}", history=False)
@@ -59,9 +59,9 @@ with multiprocessing.get_context("fork").Pool(4) as pool:
 """,
     "a pool whose children stay while the parent asks": """
 pool = multiprocessing.get_context("fork").Pool(4)
-half = pool.map(ask, ROWS[:12], chunksize=1)
+half = pool.map(ask, ROWS[:6], chunksize=1)
 assert ask("between") == ("row between", "complete")
-show(half + pool.map(ask, ROWS[12:], chunksize=1))
+show(half + pool.map(ask, ROWS[6:], chunksize=1))
 pool.close()
 """,
     "an executor": """
@@ -139,13 +139,10 @@ def echo(peer: Peer) -> None:
         peer.send(chunked(DONE), CHUNKS_END)
 
 
-@pytest.fixture(params=["plain", "tls"])
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+@pytest.fixture
+def server() -> Iterator[Server]:
     """Give a server that answers with the prompt."""
-    context: ssl.SSLContext | None = None
-    if request.param == "tls":
-        context = request.getfixturevalue("tls")
-    with Server(echo, context) as running:
+    with Server(echo) as running:
         yield running
 
 
@@ -176,6 +173,13 @@ def test_each_row_has_its_own_answer(way: str, server: Server, tmp_path: Path) -
     sent_twice = 2 if way == "children of children" else 1
     for number in range(ROWS):
         assert asked.count(f"row {number}") == sent_twice
+
+
+def test_children_have_tls_of_their_own(tls: ssl.SSLContext, tmp_path: Path) -> None:
+    """A child neither writes into its parent's TLS nor takes leave in it."""
+    with Server(echo, tls) as server:
+        rows = json.loads(run(BEFORE + WAYS["a pool"] + AFTER, server, tmp_path))
+    assert rows == [[f"row {number}", "complete"] for number in range(ROWS)]
 
 
 CASSETTE: Final = """

@@ -17,12 +17,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import PurePath
 from typing import Any, Final
 
 from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 
+from chatmagic._cached import cached_property
 from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.conversation import cell_magics, template

@@ -14,10 +14,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Final, TypeAlias
 
+from chatmagic._cached import cached_property
 from chatmagic._fork import Lock, belongs_to_process
 from chatmagic._log import swallowed
 from chatmagic.conversation import continuation
