@@ -171,7 +171,8 @@ class Timeout:
     Args:
         connect: for the connection, TLS and a proxy's tunnel included.
         first_byte: for the whole head of the answer, and then for the first byte of its body.
-        silence: between two pieces of the reply; comments and blanks do not end a silence.
+        silence: between two new parts of the reply; what brings none, such as a comment or an
+            empty event, does not end a silence.
         total: for all of it, from the beginning to the end of the answer.
 
     Raises:
@@ -225,7 +226,7 @@ class Limits:
     Args:
         text: of the text of a reply, its thoughts included, in UTF-8. A whole answer in
             JSON may be half as large again, an event three quarters of it.
-        body: of the body of an answer, decompressed.
+        body: of the body of an answer, decompressed, in which a piece counts as 16 bytes at least.
 
     Raises:
         InputError: a size is not a whole number above 0.

@@ -63,9 +63,16 @@ from chatmagic.protocol.wire import (
     first_choice,
     json_is_cut,
     plain_content,
+    unknown_texts,
 )
 from chatmagic.safe_text import one_line
 
+_LARGEST: Final = {
+    "text": "text",
+    "event": "event of a stream",
+    "json": "whole answer in JSON",
+    "body": "body of an answer",
+}
 _KEPT_HERE: Final = "The text so far is kept, marked; nothing was sent again."
 
 
@@ -106,7 +113,11 @@ BODY_SECONDS: Final = 5.0
 """Time limit for an error's body, in seconds: the status, which counts, is known already."""
 
 GRACE_SECONDS: Final = 2.0
-"""Time limit, in seconds, for the next event of a stream after its finish reason."""
+"""Time limit, in seconds, for more of a stream after its finish reason."""
+STEP_BYTES: Final = 65_536
+"""Bytes of an unfinished event that end a silence: large events may come slowly."""
+LEAST_PIECE: Final = 16
+"""Bytes that a piece of a body counts as, at least: it has its work, however small it is."""
 
 
 class Asking:
@@ -296,7 +307,7 @@ class ReplyStream(Asking):
         tracker: takes the credits in the answer.
         halt: stops it from another thread.
         limits: the largest sizes that are read; ``None`` is the default.
-        silence: time limit, in seconds, between two pieces of the reply; ``None`` waits forever.
+        silence: time limit, in seconds, between two new parts of the reply; ``None`` waits forever.
     """
 
     def __init__(
@@ -331,6 +342,8 @@ class ReplyStream(Asking):
         self._state: State = "interrupted"
         self._foreign: object = None
         """The first event that was no chunk, since the latest text."""
+        self._unknown = ""
+        """The latest texts in fields that are not read."""
 
     @property
     def reply(self) -> Reply:
@@ -394,35 +407,36 @@ class ReplyStream(Asking):
         """Return the next piece of the body; empty at its end.
 
         Args:
-            is_idle: whether the piece before was no part of a reply, as a comment or a blank: it
-                ends no silence.
+            is_idle: whether the piece before brought nothing new of the reply, as a comment or
+                a blank: it ends no silence.
 
         Raises:
             CutOffError: the body is larger than the limit.
-            RequestTimeoutError: nothing of the reply came for too long.
+            RequestTimeoutError: nothing new of the reply came for too long.
         """
         if self._size > self._limits.body:
             raise self._too_large("body")
-        if not is_idle:
-            self._silent_at = math.inf
-        elif self._silence is not None:
-            self._silent_at = min(self._silent_at, monotonic() + self._silence)
-            if monotonic() >= self._silent_at:
+        # The first byte has a time of its own.
+        if self._silence is not None and self._size:
+            if not is_idle or self._silent_at == math.inf:
+                self._silent_at = monotonic() + self._silence
+            elif monotonic() >= self._silent_at:
                 raise network_errors.timed_out("silence", self._silence)
         self._halt.until = self._silent_at
         piece = self.exchange.read()
-        self._size += len(piece)
+        self._size += max(len(piece), LEAST_PIECE)
         return piece
 
-    def _too_large(self, which: Literal["text", "body"]) -> CutOffError:
+    def _too_large(self, which: Literal["text", "event", "json", "body"]) -> CutOffError:
         """Return the error for a reply that is larger than a limit."""
         size: int = getattr(self._limits, which)
         shown = f"{size / MIB:,.3g} MiB" if size >= MIB else f"{size:,} bytes"
         kept = _KEPT_HERE if self._builder.text else COST_UNKNOWN
-        what = "text" if which == "text" else "body of an answer"
+        setting: Literal["text", "body"] = "body" if which == "body" else "text"
+        larger = 2 * getattr(self._limits, setting)
         return CutOffError(
-            f"The reply was cut off at {shown}, the largest {what} that is read.",
-            hint=sentences(kept, advice.larger_limit(which, 2 * size)),
+            f"The reply was cut off at {shown}, the largest {_LARGEST[which]} that is read.",
+            hint=sentences(kept, advice.larger_limit(setting, larger)),
         )
 
     def _fragments(self) -> Iterator[str]:
@@ -453,20 +467,27 @@ class ReplyStream(Asking):
     def _events(self, head: bytes) -> Iterator[str]:
         """Read a stream (facts 6, 7), and the variants of other servers."""
         decoder = sse.Decoder()
-        piece, until, has_events = head, 0.0, False
+        piece = head
+        until = 0.0
+        has_events = False
+        steps = 0
         while piece:
-            events = decoder.feed(piece)
-            if events:
-                until, has_events = monotonic() + GRACE_SECONDS, True
-            for event in events:
+            before = self._progress
+            steps_before = steps
+            for event in decoder.feed(piece):
+                has_events = True
                 if fragment := self._event(event):
                     yield fragment
             if decoder.done:
                 break
             if decoder.waiting > self._limits.event:
-                yield from self._cut(decoder.beginning())
-            is_idle = decoder.is_idle and not events
-            # After a finish reason the wait is short, and comments do not prolong it.
+                yield from self._cut(decoder.beginning(), "event")
+            is_idle = self._progress == before
+            if not is_idle:
+                until = monotonic() + GRACE_SECONDS
+            steps = 0 if decoder.is_idle else decoder.waiting // STEP_BYTES
+            is_idle = is_idle and steps <= steps_before
+            # After a finish reason the wait is short, and what brings nothing does not prolong it.
             ends = self._builder.finish_reason is not None
             piece = self._read_until(until) if ends else self._read(is_idle=is_idle)
         else:
@@ -498,11 +519,21 @@ class ReplyStream(Asking):
         if (body := _error_in(event)) is not None:
             raise self._error_in_reply(body)
         fragment = self._builder.add(Chunk.from_json(value)) if isinstance(value, dict) else ""
+        if isinstance(value, dict):
+            self._unknown = unknown_texts(value) or self._unknown
         if fragment:
             self._foreign = None
         elif not isinstance(value, dict) or "choices" not in value:
             self._foreign = self._foreign or value
         return fragment
+
+    @property
+    def _progress(self) -> tuple[object, ...]:
+        """Value that changes when something new of the reply comes.
+
+        A text in a field that is not read may be a thought; repeated, it is nothing new.
+        """
+        return *self._builder.progress, self._unknown
 
     def _check_end(self, *, done: bool) -> None:
         """Raise an error if the stream did not end as a whole reply does."""
@@ -540,10 +571,10 @@ class ReplyStream(Asking):
             )
         return NotUnderstoodError(f'The answer could not be read: "{words}".', hint=advice.ADDRESS)
 
-    def _cut(self, text: str) -> Iterator[str]:
+    def _cut(self, text: str, which: Literal["event", "json"]) -> Iterator[str]:
         """Return the content at the beginning of JSON that is too large; then fail."""
         yield self._builder.append(content_begun(text))
-        raise self._too_large("text")
+        raise self._too_large("text" if self._builder.is_full else which)
 
     def _whole(self, head: bytes) -> tuple[bytes, ChatError | None]:
         """Return the body that begins with ``head``, and the error that ended it early.
@@ -568,7 +599,7 @@ class ReplyStream(Asking):
         is_too_large = len(body) > self._limits.json
         del body
         if is_too_large:
-            yield from self._cut(text)
+            yield from self._cut(text, "json")
         status = self.exchange.status
         try:
             if has_many_values(text):

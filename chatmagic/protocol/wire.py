@@ -230,9 +230,21 @@ def first_choice(choices: object) -> Mapping[str, Any]:
     return {}
 
 
+def unknown_texts(value: Mapping[str, Any]) -> str:
+    """Return the texts in fields of a chunk's delta that are not read; empty without one.
+
+    Args:
+        value: the chunk's JSON.
+    """
+    delta = first_choice(value.get("choices")).get("delta")
+    fields = delta.items() if isinstance(delta, dict) else ()
+    return "".join(text for name, text in fields if name not in _READ and isinstance(text, str))
+
+
 _REASONING: Final = ("reasoning_content", "reasoning")
 TEXTS_BESIDE: Final = ("refusal", *_REASONING)
 """Fields of a message or a delta that hold texts beside its content, in fragments as that is."""
+_READ: Final = ("role", "content", *TEXTS_BESIDE)
 _OF_A_CHUNK: Final = ("error", "errors", "usage")
 _OF_A_CHOICE: Final = ("error", "usage", "finish_reason", "index", "message")
 
@@ -461,7 +473,8 @@ class ReplyBuilder:
         self._thought_keys = KeyRedactor(self._keys)
         self._has_key_in_facts = False
         self.on_thoughts: Callable[[str], object] | None = None
-        self._left: float = math.inf if most is None else most
+        self._most: float = math.inf if most is None else most
+        self._size = 0
         self._facts: dict[str, Any] = {}
         self._refusal: list[str] = []
         self._thoughts: list[str] = []
@@ -514,16 +527,21 @@ class ReplyBuilder:
     @property
     def is_full(self) -> bool:
         """Whether a text was cut, as it exceeds the limit."""
-        return self._left < 0
+        return self._size > self._most
+
+    @property
+    def progress(self) -> tuple[object, ...]:
+        """Value that changes with each part of the reply; of a fact, only the first one counts."""
+        return self._size, "finish_reason" in self._facts, "usage" in self._facts
 
     def _within(self, text: str) -> str:
         """Return a text, cut at the limit."""
-        before = self._left
+        room = self._most - self._size
         size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-        self._left -= size
-        if self._left >= 0:
+        self._size += size
+        if size <= room:
             return text
-        kept = text.encode("utf-8", "surrogatepass")[: max(int(before), 0)]
+        kept = text.encode("utf-8", "surrogatepass")[: max(int(room), 0)]
         return kept.decode("utf-8", "ignore")
 
     @property

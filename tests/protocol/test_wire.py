@@ -637,6 +637,50 @@ def test_a_text_is_cut_at_its_limit() -> None:
     assert builder.is_full
 
 
+def test_progress_is_what_is_new() -> None:
+    """A text, a thought, a refusal, and the first reason and usage; no model, and nothing again."""
+    steps = [
+        Chunk(content="Hel"),
+        Chunk(reasoning="x"),
+        Chunk(reasoning="x"),
+        Chunk(refusal="no"),
+        Chunk(finish_reason="stop"),
+        Chunk(usage=Usage(1, 2, 3)),
+    ]
+    builder = ReplyBuilder()
+    for step in steps:
+        before = builder.progress
+        builder.add(step)
+        assert builder.progress != before, step
+    old = [
+        Chunk(),
+        Chunk(model="m"),
+        Chunk(finish_reason="length"),
+        Chunk(usage=Usage(4, 5, 9)),
+        Chunk(content="Hel", whole=True),
+    ]
+    for step in old:
+        before = builder.progress
+        builder.add(step)
+        assert builder.progress == before, step
+
+
+@pytest.mark.parametrize(
+    ("delta", "texts"),
+    [
+        ({"role": "assistant", "content": "a", "reasoning": "b", "refusal": "c"}, ""),
+        ({"thinking": "a", "signature": "b", "index": 1, "list": ["c"], "none": None}, "ab"),
+        ({}, ""),
+        (["a"], ""),
+        (None, ""),
+    ],
+)
+def test_texts_of_a_delta_that_are_not_read(delta: object, texts: str) -> None:
+    """The interface does not show what else a delta holds."""
+    assert wire.unknown_texts({"choices": [{"delta": delta}]}) == texts
+    assert wire.unknown_texts({"delta": delta}) == ""
+
+
 PRIVATE = "sk-private-0123"
 WITH_KEY = f"one {PRIVATE} two"
 WITHOUT = f"one {REMOVED} two"
