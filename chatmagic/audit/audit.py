@@ -463,7 +463,10 @@ def _audit_cassette(path: Path, audit: Audit) -> tuple[Interaction, ...]:
     """Add the findings in a cassette, and return its exchanges."""
     if not path.exists():
         raise InputError(f"{path} is not there.")
-    held = CassetteFile(path).read_interactions()
+    file = CassetteFile(path)
+    held = file.read_interactions()
+    if file.is_merged:
+        audit.remarks.append("it has the marks of a merge conflict, and both halves were read.")
     earlier: dict[str, list[Interaction]] = defaultdict(list)
     for place, interaction in enumerate(held, 1):
         same = earlier[interaction.request]

@@ -231,6 +231,7 @@ class Cassette:
         """Error of the last attempt to save; ``None`` if it succeeded."""
         self._news: list[Note] = [] if news is None else news
         self._file = CassetteFile(config.path)
+        self._is_merge_noted = False
         self._matcher = Matcher(self._load())
         self._answered = self._recorded = self._without_markdown = self._gone = 0
         self._listed: tuple[Interaction, ...] | None = None
@@ -242,7 +243,20 @@ class Cassette:
                 f"There is no cassette {config.path} to replay. Nothing was sent.",
                 hint=RECORD_FIRST,
             )
-        return from_notebook(config.path) if config.is_notebook else self._file.read_interactions()
+        if config.is_notebook:
+            return from_notebook(config.path)
+        interactions = self._file.read_interactions()
+        self._note_merge()
+        return interactions
+
+    def _note_merge(self) -> None:
+        """Add a line for the user if the file has the marks of a merge, once for each merge."""
+        if self._file.is_merged and not self._is_merge_noted:
+            self._news.append(
+                f"{self.config.name} has the marks of a merge conflict, and both of its halves are "
+                "used. Recording writes it without the marks."
+            )
+        self._is_merge_noted = self._file.is_merged
 
     @property
     def interactions(self) -> tuple[Interaction, ...]:
@@ -487,6 +501,7 @@ class Cassette:
     def _merge(
         self, before: tuple[Interaction, ...], now: tuple[Interaction, ...]
     ) -> tuple[Interaction, ...]:
+        self._note_merge()
         if now is not before:
             self._gone = self._matcher.merge(before, now)
         return self._matcher.interactions

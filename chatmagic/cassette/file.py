@@ -9,7 +9,12 @@ exchange has:
 - a line for each line of the prompt (``you``);
 - a line for each line of the reply (``reply``).
 
-So a changed word is a changed line. The file has no key, no request header and no address.
+In all of them ``in`` is a digest of the question and the reply. So two exchanges share no line
+unless they share all of their text, and git merges no part of one into another. Each half of a
+conflict has whole exchanges. So has the result of ``merge=union``, in which the text that two
+exchanges share may stand once. Exchanges of earlier files have no ``in``, and stay as they are.
+
+The file has no key, no request header and no address.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, dataclass, field, replace
 from datetime import datetime
 from email.utils import format_datetime
 from pathlib import Path
@@ -59,6 +64,13 @@ KEPT_HEADERS: Final = ("content-type", *HEADERS)
 """The only headers of an answer that are recorded."""
 DIGITS: Final = 16
 """Number of digits of a turn's digest that are its name in a cassette."""
+MARK_DIGITS: Final = 8
+"""Number of digits of the digest in each line of a prompt or a reply."""
+
+_CONFLICT: Final = re.compile(r"(<{7}|\|{7}|={7}|>{7})(?: .*)?")
+"""A line that marks a half of a merge conflict (git-merge(1), "How conflicts are presented")."""
+_BEFORE: Final = {"<": {""}, "|": {"<"}, "=": {"<", "|"}, ">": {"="}}
+"""The marks that may stand before each mark; none stands before a conflict."""
 
 _SENT: Final = ("stream", "max_tokens", "temperature")
 """The parameters of a record that are fields of a request."""
@@ -101,6 +113,7 @@ class Interaction(BodyFacts, AsTyped):
         took: the approximate cost in credits; ``None`` if it was not known then.
         seconds: the time of the reply; ``None`` is unknown.
         origin: ``live`` if a service answered, or ``emulator``.
+        is_marked: whether its lines have a digest of their exchange; not so in earlier files.
     """
 
     prompt: str
@@ -119,6 +132,7 @@ class Interaction(BodyFacts, AsTyped):
     took: int | None = json_field(exact_count)
     seconds: float | None = json_field(amount)
     origin: Origin = json_field(word_of(Literal["live", "emulator"]), default="live")
+    is_marked: bool = field(default=True, compare=False)
 
     def answers(self, asked: Interaction, *, markdown: bool = True) -> bool:
         """Return whether a request is the recorded one.
@@ -251,9 +265,19 @@ def _written(item: Interaction, names: _Names) -> str:
     known = next((n for n in range(len(before), 0, -1) if before[:n] in names), 0)
     after = known_items(after=names.get(before[:known]))
     facts = fields_to_json(replace(item, before=before[known:])) | after
-    facts["check"] = _check(facts, item.prompt, item.text or "")
-    lines = [facts, *({"you": line} for line in _lines(item.prompt) or [""])]
-    return "".join(map(_line, [*lines, *({"reply": line} for line in _lines(item.text or ""))]))
+    text = item.text or ""
+    mark = {"in": _mark(item.request, item.prompt, text)} if item.is_marked else {}
+    facts |= mark
+    facts["check"] = _check(facts, item.prompt, text)
+    lines = [facts]
+    lines += [{"you": line, **mark} for line in _lines(item.prompt) or [""]]
+    lines += [{"reply": line, **mark} for line in _lines(text)]
+    return "".join(map(_line, lines))
+
+
+def _mark(request: object, prompt: str, text: str) -> str:
+    """Return the digest of a question and its reply, which their lines have."""
+    return _json.digest(json.dumps([request, prompt, text]))[:MARK_DIGITS]
 
 
 def _check(facts: Mapping[str, Any], prompt: str, text: str) -> str:
@@ -271,8 +295,31 @@ def _lines(text: str) -> list[str]:
     return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Content of a cassette.
+
+    Args:
+        interactions: its interactions, each checked against its digest.
+        is_merged: whether it has the marks of a merge conflict, both halves of which were read.
+    """
+
+    interactions: tuple[Interaction, ...] = ()
+    is_merged: bool = False
+
+
 def from_text(text: str, name: str) -> tuple[Interaction, ...]:
-    """Return the interactions of a cassette, each checked against its digest.
+    """Return the interactions of a cassette's text, as for :func:`content_from`.
+
+    Args:
+        text: the whole text.
+        name: the file's name, for messages.
+    """
+    return content_from(text, name).interactions
+
+
+def content_from(text: str, name: str) -> Content:
+    """Return the content of a cassette.
 
     Args:
         text: the whole text.
@@ -282,6 +329,45 @@ def from_text(text: str, name: str) -> tuple[Interaction, ...]:
         InputError: a line was changed, or is of another version; the message names the line.
     """
     lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    marks = [number for number, line in lines if _CONFLICT.fullmatch(line.rstrip("\r"))]
+    halves = _halves(lines) if marks else None
+    if halves is None:
+        return Content(_linked(_drafts(lines, name)))
+    try:
+        ours, theirs = (_drafts(half, name) for half in halves)
+    except InputError as error:
+        log_swallowed(error)
+        why = "it is a merge conflict, and not each half of it holds whole exchanges"
+        raise _damaged(name, marks[0], why) from None
+    held = by_identity(draft.item for draft in ours)
+    news = by_identity(draft.item for draft in theirs)
+    added = [draft for key, draft in zip(news, theirs, strict=True) if key not in held]
+    return Content(_linked([*ours, *added]), is_merged=True)
+
+
+def _halves(lines: Sequence[tuple[int, str]]) -> tuple[list[tuple[int, str]], ...] | None:
+    """Return the numbered lines of both sides of a merge; ``None`` if marks are missing.
+
+    The common ancestor between the halves of a conflict (git's style ``diff3``) is left out.
+    """
+    ours: list[tuple[int, str]] = []
+    theirs: list[tuple[int, str]] = []
+    sides = {"": (ours, theirs), "<": (ours,), "|": (), "=": (theirs,)}
+    part = ""
+    for line in lines:
+        mark = _CONFLICT.fullmatch(line[1].rstrip("\r"))
+        if mark is None:
+            for side in sides[part]:
+                side.append(line)
+        elif part in _BEFORE[kind := mark[1][0]]:
+            part = "" if kind == ">" else kind
+        else:
+            return None
+    return None if part else (ours, theirs)
+
+
+def _drafts(lines: Sequence[tuple[int, str]], name: str) -> list[_Draft]:
+    """Return the interactions of numbered lines."""
     values = [(number, _read_line(line, number, name)) for number, line in lines]
     if not values:
         raise _damaged(name, 1, "it is empty")
@@ -296,12 +382,13 @@ def from_text(text: str, name: str) -> tuple[Interaction, ...]:
     for number, value in rest:
         kind = next((kind for kind in ("you", "reply") if isinstance(value.get(kind), str)), "")
         if "request" in value:
-            blocks.append((number, value, {"you": [], "reply": []}))
-        elif blocks and kind:
-            blocks[-1][-1][kind].append(value[kind])
+            blocks.append(_Block(number, value))
+        elif blocks and kind and value == {kind: value[kind], **blocks[-1].mark}:
+            blocks[-1].lines[kind].append(value[kind])
         else:
             raise _damaged(name, number, "it is not in its place")
-    return _linked([_read_block(block, name) for block in blocks])
+    texts = {block.facts.get("in"): block.lines for block in blocks if block.lines["you"]}
+    return [_read_block(block, texts.get(block.facts.get("in")), name) for block in blocks]
 
 
 def _read_line(line: str, number: int, name: str) -> dict[str, Any]:
@@ -312,8 +399,28 @@ def _read_line(line: str, number: int, name: str) -> dict[str, Any]:
     raise _damaged(name, number, f"it is {'a merge conflict' if is_merge else 'not JSON'}")
 
 
-_Block = tuple[int, dict[str, Any], dict[str, list[str]]]
-"""An exchange's lines: the first line's number, its facts, and the other lines by kind."""
+_Lines = dict[str, list[str]]
+"""The texts of an exchange's lines, by kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """An exchange's lines.
+
+    Args:
+        number: number of its first line.
+        facts: the value of its first line.
+        lines: the other lines.
+    """
+
+    number: int
+    facts: dict[str, Any]
+    lines: _Lines = field(default_factory=lambda: {"you": [], "reply": []})
+
+    @property
+    def mark(self) -> dict[str, Any]:
+        """The field that each of the other lines has."""
+        return {"in": self.facts["in"]} if "in" in self.facts else {}
 
 
 def _damaged(name: str, number: int, why: str) -> InputError:
@@ -323,9 +430,29 @@ def _damaged(name: str, number: int, why: str) -> InputError:
     )
 
 
-def _read_block(block: _Block, name: str) -> tuple[str, Interaction]:
-    """Return the name of the exchange that an interaction continues, or "", and the interaction."""
-    number, facts, lines = block
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """Interaction as it stands in a file.
+
+    Args:
+        item: the interaction, with those of the turns before it that it names itself.
+        after: name of the exchange that it continues; empty for none.
+    """
+
+    item: Interaction
+    after: str
+
+
+def _read_block(block: _Block, shared: _Lines | None, name: str) -> _Draft:
+    """Return the interaction of an exchange's lines.
+
+    Args:
+        block: the lines.
+        shared: the lines of another exchange with the same text, if this one has no own lines.
+        name: the file's name, for messages.
+    """
+    lines = block.lines if block.lines["you"] or shared is None else shared
+    facts = block.facts
     prompt = "".join(lines["you"])
     text = "".join(lines["reply"])
     try:
@@ -333,26 +460,27 @@ def _read_block(block: _Block, name: str) -> tuple[str, Interaction]:
             raise ValueError("the exchange is not the one that was recorded")  # noqa: TRY301
         values = fields_from_json(Interaction, facts)
         reply = None if "error" in values else text
-        return exact_text(facts.get("after", "")), Interaction(**values, prompt=prompt, text=reply)
+        after = exact_text(facts.get("after", ""))
+        item = Interaction(**values, prompt=prompt, text=reply, is_marked="in" in facts)
+        return _Draft(item, after)
     except (ValueError, RecursionError) as error:
-        raise _damaged(name, number, str(error)) from None
+        raise _damaged(name, block.number, str(error)) from None
 
 
-def _linked(drafts: Sequence[tuple[str, Interaction]]) -> tuple[Interaction, ...]:
+def _linked(drafts: Sequence[_Draft]) -> tuple[Interaction, ...]:
     """Return interactions with all known turns that they carried.
 
     An interaction may stand before the one that it continues, because cells may run in any order.
 
     Args:
-        drafts: the name of the exchange that each interaction continues, empty for none, and the
-            interaction.
+        drafts: the interactions of a file.
     """
-    items = [item for _, item in drafts]
+    items = [draft.item for draft in drafts]
     turns = [item.turn for item in items]
     names = [turn and _name(item, turn) for item, turn in zip(items, turns, strict=True)]
     waiting: dict[str, list[int]] = defaultdict(list)
-    for index, (after, _) in enumerate(drafts):
-        waiting[after].append(index)
+    for index, draft in enumerate(drafts):
+        waiting[draft.after].append(index)
     # The name of an exchange that is not in the file stands for unknown turns.
     ready: list[tuple[int, tuple[str, ...]]] = [
         (index, (after,) if after else ())
@@ -391,6 +519,8 @@ class CassetteFile:
         """The interactions of the file when it was last read or written."""
         self.is_readable = True
         """Whether the file could be read when that was last tried."""
+        self.is_merged = False
+        """Whether it has the marks of a merge conflict, both halves of which were read."""
 
     def has_changed(self) -> bool:
         """Return whether the file is another one than was last read or written here."""
@@ -415,7 +545,9 @@ class CassetteFile:
                 text = (content or b"").decode("utf-8-sig")
             except UnicodeDecodeError:
                 raise InputError(f"{self.path.name} cannot be read: it is not text.") from None
-            self.held = () if content is None else from_text(text, self.path.name)
+            read = Content() if content is None else content_from(text, self.path.name)
+            self.held = read.interactions
+            self.is_merged = read.is_merged
             self._names = _names(self.held)
             self._content = content
         self.is_readable = True
@@ -447,12 +579,13 @@ class CassetteFile:
                 before = self.held
                 now = self.read_interactions()
                 new = tuple(merge(before, now))
-                if new != now:
+                if new != now or self.is_merged:
                     names, content = self._content_with(now, new)
                     replace_content(self.path, content)
                     self.held = new
                     self._names = names
                     self._content = content
+                    self.is_merged = False
         except OSError as error:
             kind = FolderLockedError if isinstance(error, TimeoutError) else ChatError
             why = error.strerror or type(error).__name__
@@ -465,7 +598,7 @@ class CassetteFile:
         old = self._content or b""
         added = new[len(now) :]
         # An editor may have left other line ends.
-        if new[: len(now)] != now or not old.endswith(b"\n") or b"\r" in old:
+        if self.is_merged or new[: len(now)] != now or not old.endswith(b"\n") or b"\r" in old:
             return _names(new), to_text(new).encode()
         names = self._names | _names(added)
         return names, old + _text_of(added, names).encode()

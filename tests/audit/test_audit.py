@@ -685,6 +685,20 @@ def test_a_cassette_that_is_not_in_order_is_told(tmp_path: Path, ran: Ran) -> No
         assert json.loads(ran(path, "--json")[1])[0]["kind"] == "cassette"
 
 
+def test_a_cassette_with_a_merge_conflict_is_checked_as_both(tmp_path: Path, ran: Ran) -> None:
+    """A remark says so, and both of its halves are in the table."""
+    path = tape(tmp_path / "talk.jsonl", exchange("a", "1"), exchange("b", "2"))
+    head, *lines = path.read_text().splitlines(keepends=True)
+    ours, theirs = lines[: len(lines) // 2], lines[len(lines) // 2 :]
+    text = [head, "<<<<<<< a\n", *ours, "=======\n", *theirs, ">>>>>>> b\n"]
+    path.write_text("".join(text))
+    code, told = ran(path)
+    assert code == 0
+    assert "it has the marks of a merge conflict, and both halves were read." in told
+    turns = json.loads(ran(path, "--json")[1])[0]["turns"]
+    assert [turn["prompt"] for turn in turns] == ["a", "b"]
+
+
 def test_a_notebook_is_compared_with_a_cassette(tmp_path: Path, ran: Ran) -> None:
     """Each whole reply that is shown is held, for the same request and with the same words."""
     early = page("c", state="interrupted", parameters={"last": 0})

@@ -634,6 +634,70 @@ def test_a_replay_writes_nothing_and_tells_what_the_file_lacks(
     assert shell.page("%chat --no-history echo:3", "3").texts == ["3"]
 
 
+def conflict(older: bytes, ours: bytes, theirs: bytes) -> bytes:
+    """Give what git leaves of two files that both have recorded more than an older one."""
+    ends = ours[len(older) :], theirs[len(older) :]
+    return b"%b<<<<<<< HEAD\n%b=======\n%b>>>>>>> side\n" % (older, *ends)
+
+
+MERGED = "talk.jsonl has the marks of a merge conflict, and both of its halves are used."
+
+
+def test_both_sides_of_a_merge_conflict_are_used(
+    shell: Shell, emulator: Emulator, put_back: Callable[[], None]
+) -> None:
+    """Recording writes the file without the marks; what neither side has, is written, too."""
+    ours = Path(FILE).read_bytes()
+    put_back()
+    older = Path(FILE).read_bytes()
+    shell.do("%chat_cassette --off")
+    put_back()
+    shell.do(f"%chat_cassette {FILE} --record")
+    shell.page("%chat --no-history echo:5", "5")
+    theirs = Path(FILE).read_bytes()
+    shell.page("%chat --no-history echo:6", "6")
+    Path(FILE).write_bytes(conflict(older, ours, theirs))
+    ran = shell.page("%chat --no-history echo:3", "3")
+    assert MERGED in ran.warned
+    assert "1 recorded exchange had gone from talk.jsonl" in ran.warned
+    assert prompts() == [f"echo:{n}" for n in range(1, 7)]
+    assert b"<<<" not in Path(FILE).read_bytes()
+    assert MERGED not in shell.page("%chat --no-history echo:4", "4").warned
+    assert len(emulator.requests) == 6
+
+
+def test_a_merge_conflict_is_replayed_as_it_is(shell: Shell, put_back: Callable[[], None]) -> None:
+    """It says so where the cassette is chosen; a file that is chosen to record is left as it is."""
+    ours = Path(FILE).read_bytes()
+    put_back()
+    shell.do("%chat_cassette --off")
+    put_back()
+    older = Path(FILE).read_bytes()
+    text = conflict(older, ours, older)
+    Path(FILE).write_bytes(text)
+    for option in ("--record", "--replay"):
+        assert MERGED in shell.do(f"%chat_cassette {FILE} {option}").printed
+        assert shell.page("%chat --no-history echo:3", "3").texts == ["3"]
+        assert Path(FILE).read_bytes() == text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no fork")
+def test_two_kernels_lose_nothing_of_each_other(emulator: Emulator) -> None:
+    """Both record into one file at the same time."""
+    program = """
+import sys, chatmagic
+for number in range(15):
+    chatmagic.ask(f"echo:{sys.argv[1]} {number}", history=False)
+"""
+    environment = {**os.environ, "CHATMAGIC_CASSETTE": FILE, "CHATMAGIC_MODE": "record"}
+    kernels = [
+        subprocess.Popen([sys.executable, "-c", program, name], env=environment) for name in "ab"
+    ]
+    assert [kernel.wait() for kernel in kernels] == [0, 0]
+    assert sorted(prompts()) == sorted(f"echo:{name} {n}" for name in "ab" for n in range(15))
+    assert len(emulator.requests) == 30
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="has no fork")
 def test_what_the_file_lost_is_written_as_the_program_ends(emulator: Emulator) -> None:
     """By the interpreter's exit, with the line on standard error."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,7 +24,10 @@ from chatmagic._files import folder_lock
 from chatmagic._json import chain_of, digest, timestamp
 from chatmagic.cassette.file import (
     CassetteFile,
+    Content,
     Interaction,
+    by_identity,
+    content_from,
     from_notebook,
     from_text,
     headers_for,
@@ -84,8 +89,8 @@ def test_the_text_is_made_for_people() -> None:
     """Every line is one JSON object, a line of a text is a line, and a turn stands once."""
     assert from_text(TEXT, "talk.jsonl") == (FIRST, SECOND, LONE)
     assert all(isinstance(json.loads(line), dict) for line in LINES)
-    assert '{"reply": "by the **count**.\\n"}' in LINES
-    assert '{"you": "Be brief."}' in LINES
+    assert LINES[3].startswith('{"you": "Be brief.", "in": "')
+    assert LINES[6].startswith('{"reply": "by the **count**.\\n", "in": "')
     assert TEXT.count("sum,") == 1
     assert len(json.loads(LINES[7])["after"]) == 16
     assert "before" not in json.loads(LINES[7])
@@ -165,12 +170,16 @@ def test_a_turn_that_is_gone_leaves_the_others_readable() -> None:
     assert from_text(f"{gone}" + "\n".join(lines[1:4]), "talk.jsonl") == (*held[1:], held[0])
 
 
-def merged() -> str:
-    """Give what git leaves of two branches that both recorded."""
-    return "\n".join([*LINES[:1], "<<<<<<< HEAD", *LINES[1:7], "=======", *LINES[7:], ">>>>>>> x"])
-
-
 HEAD = LINES[0]
+
+
+def conflict(ours: list[str], theirs: list[str], *base: str) -> str:
+    """Give a file that git leaves of two branches that both recorded."""
+    ancestor = ["||||||| base", *base] if base else []
+    lines = [HEAD, "<<<<<<< HEAD", *ours, *ancestor, "=======", *theirs, ">>>>>>> side", ""]
+    return "\n".join(lines)
+
+
 FACTS = '{"request": "00", "parameters": {}}'
 YOU = '{"you": "x"}'
 
@@ -191,7 +200,10 @@ def checked(**facts: object) -> str:
         ("[]", "line 1: it is not JSON"),
         ('{"cells": []}', "is not a cassette of version 3: its line 1"),
         ('{"chatmagic": "cassette", "version": 2}', "is not a cassette of version 3"),
-        (merged(), "line 2: it is a merge conflict"),
+        ("\n".join([*LINES[:3], "<<<<<<< a", LINES[3]]), "line 4: it is a merge conflict."),
+        ("\n".join([*LINES[:3], "=======", LINES[3]]), "line 4: it is a merge conflict."),
+        (conflict(LINES[:3], LINES[3:7]), "line 2: it is a merge conflict, and not each half"),
+        (conflict(LINES[1:7], LINES[7:8]), "line 2: it is a merge conflict, and not each half"),
         (f"{HEAD}\n{YOU}", "line 2: it is not in its place"),
         (f'{HEAD}\n{FACTS}\n{{"you": 1}}', "line 3: it is not in its place"),
         (f"{HEAD}\n{FACTS}", "line 2: the exchange is not the one"),
@@ -208,6 +220,93 @@ def test_what_is_damaged_is_refused_with_its_line(text: str, match: str) -> None
     with pytest.raises(InputError, match=re.escape(match)) as caught:
         from_text(text, "talk.jsonl")
     assert "left as it" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("base", [[], [LINES[7], "<<<<<<<<< older", *LINES[8:]]])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_conflict_of_whole_exchanges_is_read_as_both(base: list[str], end: str) -> None:
+    """Each exchange once, in git's two styles; what both halves have is not there twice."""
+    text = conflict([*LINES[1:7], *LINES[7:9]], [*LINES[1:7], *LINES[9:]], *base)
+    read = content_from(text.replace("\n", end), "talk.jsonl")
+    assert read == Content((FIRST, SECOND, LONE), is_merged=True)
+    assert from_text(to_text(read.interactions), "talk.jsonl") == read.interactions
+
+
+def test_a_conflict_is_written_without_its_marks(tmp_path: Path) -> None:
+    """By the next save, even if it adds nothing; until then the file is as git left it."""
+    file = CassetteFile(tmp_path / "talk.jsonl")
+    text = conflict(LINES[1:7], LINES[7:])
+    file.path.write_text(text, encoding="utf-8")
+    assert file.read_interactions() == (FIRST, SECOND, LONE)
+    assert file.path.read_text("utf-8") == text
+    file.save(lambda _, now: now)
+    again = CassetteFile(file.path)
+    assert again.read_interactions() == (FIRST, SECOND, LONE)
+    assert not again.is_merged
+    assert file.path.read_text("utf-8") == TEXT
+
+
+def git(folder: Path, *words: str) -> int:
+    """Run git in a folder, as its own user with no settings; return its exit code."""
+    user = ["-c", "user.name=a", "-c", "user.email=a@b.invalid"]
+    alone = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(folder)}
+    command = ["git", *user, *words]
+    ran = subprocess.run(command, cwd=folder, env=alone, check=False, capture_output=True)
+    return ran.returncode
+
+
+def exchanges(word: str) -> list[Interaction]:
+    """Give what one branch records: words of its own, and words that the other has, too."""
+    as_said = "Yes.\n\nAs said.\n"
+    said = [
+        ("same?", as_said),
+        (f"one {word}", as_said),
+        ("end", ""),
+        ("other?", f"Well,\n\n{word}\n\nis so.\n"),
+        ("same?", as_said),
+    ]
+    requests = [(Request((Message("user", prompt),)), text) for prompt, text in said]
+    headers = (("Date", word),)
+    return [
+        *(Interaction.asked(request, text=text, headers=headers) for request, text in requests),
+        *(Interaction.asked(request, text=text) for request, text in requests),
+    ]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.parametrize("style", ["merge", "diff3", "zdiff3", "union"])
+@pytest.mark.parametrize("base", [[], [FIRST]])
+@pytest.mark.parametrize("is_older", [False, True])
+def test_git_merges_whole_exchanges(
+    tmp_path: Path, style: str, base: list[Interaction], *, is_older: bool
+) -> None:
+    """Two branches that both recorded, also the same questions and replies: nothing is lost."""
+    path = tmp_path / "talk.jsonl"
+    git(tmp_path, "init", "-q", "-b", "a")
+    git(tmp_path, "config", "merge.conflictStyle", "merge" if style == "union" else style)
+    driver = "*.jsonl merge=union\n" if style == "union" else ""
+    (tmp_path / ".gitattributes").write_text(driver)
+    held = [replace(item, is_marked=not is_older) for item in base]
+    if held:
+        path.write_text(to_text(held), encoding="utf-8")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "base")
+    git(tmp_path, "branch", "b")
+    recorded = {}
+    for branch in ("b", "a"):
+        git(tmp_path, "checkout", "-q", branch)
+        recorded[branch] = [*held, *exchanges(branch)]
+        path.write_text(to_text(recorded[branch]), encoding="utf-8")
+        git(tmp_path, "add", "-A")
+        git(tmp_path, "commit", "-qm", branch)
+    assert git(tmp_path, "merge", "-q", "b") == (0 if style == "union" else 1)
+    read = content_from(path.read_text("utf-8"), path.name)
+    assert read.is_merged == (style != "union")
+    expected = by_identity(recorded["a"]) | by_identity(recorded["b"])
+    merged = by_identity(read.interactions)
+    assert merged.keys() >= expected.keys()
+    # The same exchange of both branches may stand twice in a union.
+    assert {key[:-1] for key in merged} == {key[:-1] for key in expected}
 
 
 def test_a_header_that_is_not_kept_does_not_come_in() -> None:
