@@ -383,6 +383,7 @@ ELSEWHERE = {
     ("demo.py", "read_bytes"): "a lesson of ours",
     ("emulator/replies.py", "read_text"): "a file of ours",
     ("render/formula_allowlist.py", "read_text"): "a file of ours",
+    ("protocol/secret_scanner.py", "read_text"): "a file of ours",
     ("jupyter/page/anywidget_panel.py", "read_text"): "a file of ours",
     ("session/map/map.py", "open"): "JobFile.open",
     ("jupyter/page/bridge.py", "open"): "a connection with a page",

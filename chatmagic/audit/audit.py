@@ -38,7 +38,7 @@ from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.models import Usage
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.secret_scanner import key_shapes_in
+from chatmagic.protocol.secret_scanner import secret_kinds_in
 from chatmagic.render import gauge
 from chatmagic.safe_text import columns, counted, numbered, one_line
 
@@ -526,7 +526,10 @@ def disclosures(read: Notebook) -> list[str]:
             for words, pattern in _GIVEN_AWAY.items()
             for match in pattern.finditer(text)
         ]
-        for words in [*parts, *(f"a text that looks like {name}" for name in key_shapes_in(text))]:
+        for words in [
+            *parts,
+            *(f"a text that looks like {name}" for name in secret_kinds_in(text)),
+        ]:
             places[words].append(number)
     lines += [f"{numbered(cells, 'cell')}: {words}" for words, cells in places.items()]
     return lines

@@ -1,6 +1,8 @@
-"""Secrets that a text may hold: values of environment variables, and known shapes of keys.
+"""Secrets that a text may hold: values of environment variables, and known kinds of keys.
 
 Pure: the environment is passed as a mapping. A secret that is found is named, never shown.
+``secret_scanner.toml`` beside this file lists the kinds: keys that are known by their shape,
+secrets that are known by the place where they stand, and the names of environment variables.
 The API key of the service has a check of its own (:func:`chatmagic.protocol.api_key.refuse_keys`).
 """
 
@@ -8,46 +10,34 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from importlib.resources import files
+from typing import Any, Final
+from urllib.parse import quote, unquote
 
-SHORTEST: Final = 12
-"""Smallest number of characters of a variable's value that counts as a secret."""
+SHORTEST_KEY: Final = 12
+"""Smallest number of characters of a key in a variable."""
+SHORTEST_PASSWORD: Final = 8
+"""Smallest number of characters of a password with a digit, in a variable."""
+SHORTEST_PASSPHRASE: Final = 16
+"""Smallest number of characters of a password without a digit, in a variable."""
 
-KEY_SHAPES: Final = (
-    (
-        "an API key (sk-…)",
-        "sk-",
-        r"(?:(?:ant|proj|svcacct|admin|or-v1)-[\w-]{20,}|[A-Za-z0-9]{20,})",
-    ),
-    ("an AWS access key", "A[KS]IA", "[A-Z0-9]{16}"),
-    ("a GitHub token", "gh[oprsu]_", "[A-Za-z0-9]{36,}"),
-    ("a GitHub token", "github_pat_", r"\w{22,}"),
-    ("a GitLab token", "glpat-", r"[\w-]{20,}"),
-    ("a Google API key", "AIza", r"[\w-]{35}"),
-    ("a Groq key", "gsk_", "[A-Za-z0-9]{40,}"),
-    ("a Hugging Face token", "hf_", "[A-Za-z0-9]{30,}"),
-    ("an npm token", "npm_", "[A-Za-z0-9]{36}"),
-    ("a PyPI token", "pypi-", r"[\w-]{50,}"),
-    ("a SendGrid key", r"SG\.", r"[\w-]{22}\.[\w-]{43}"),
-    ("a Slack token", "xox[abeoprs]-", r"[\w-]{20,}"),
-    ("a Stripe key", "sk_", "(?:live|test)_[A-Za-z0-9]{16,}"),
-    ("a Stripe key", "rk_", "(?:live|test)_[A-Za-z0-9]{16,}"),
-    ("a JSON web token", "eyJ", r"[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"),
-    ("a private key", "-----BEGIN ", "[A-Z ]{0,30}PRIVATE KEY-----"),
+_TABLE: Final[dict[str, Any]] = tomllib.loads(
+    files("chatmagic.protocol").joinpath("secret_scanner.toml").read_text("utf-8")
 )
-"""Keys that are known by their look: a name, and patterns of the beginning and of the rest."""
+# A start counts only if no letter, digit, underscore or hyphen precedes it, but for those of a
+# quoted line break or percent sign. The check stands behind the start, because a pattern that
+# begins with a literal is searched for quickly.
+_EDGE: Final = r"(?:(?<![\w-]{0})|(?<=\\[nrt]{0})|(?<=%[0-9A-Fa-f]{{2}}{0}))"
+_SECRET_NAME: Final = {
+    way: re.compile(rf"(?:{pattern})[0-9]*(?![A-Z0-9])")
+    for way, pattern in _TABLE["variable"].items()
+}
+_PLACEHOLDER_PART: Final = re.compile(_TABLE["placeholder"]["part"])
+_PLACEHOLDER: Final = re.compile(_TABLE["placeholder"]["whole"], re.VERBOSE)
 
-# A beginning counts only if no letter, digit or hyphen precedes it, so each text is read once. The
-# empty group at the end of each alternative shows which one matched.
-_SHAPES: Final = re.compile(
-    "(?a)" + "|".join(rf"{begin}(?<![\w-]{begin}){rest}()" for _, begin, rest in KEY_SHAPES)
-)
-# Placeholders for a key in manuals and in the text of models.
-_PLACEHOLDER: Final = r"(?i)example|x{4}|your|0{8}|12345678"
-
-_SECRET_PARTS: Final = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD")
 _PUBLIC: Final = frozenset({"PUBLIC", "FINGERPRINT"})
 _SIGNING: Final = frozenset({"GPG", "PGP"})
 _FINGERPRINT: Final = r"(?:0x)?[0-9A-Fa-f]{16,64}"
@@ -56,19 +46,46 @@ _ADDRESS: Final = r"[A-Za-z][\w.+-]*://\S*|[^@\s]+@[\w-]+(?:\.[\w-]+)+|[\w.-]+:\
 
 
 @dataclass(frozen=True, slots=True)
+class SecretKind:
+    """Kind of secrets that a pattern finds in a text.
+
+    Args:
+        name: its name in words, such as ``a GitHub token``.
+        marks: literals in lower case, one of which a text with such a secret holds.
+        pattern: the pattern, whose group ``secret`` is the secret.
+    """
+
+    name: str
+    marks: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+    def secrets_in(self, text: str) -> Iterator[str]:
+        """Yield the secrets of this kind in a text, but no placeholders.
+
+        Args:
+            text: the text to search.
+        """
+        for match in self.pattern.finditer(text):
+            if not _is_placeholder(match["secret"]):
+                yield match["secret"]
+
+
+@dataclass(frozen=True, slots=True)
 class SecretVariable:
-    """Environment variable whose value is a secret.
+    """Environment variable whose value is a secret, or holds one.
 
     Args:
         name: its name.
-        value: its value, which no repr shows.
+        value: the secret, which no repr shows.
+        is_part: whether the secret is only a part of the variable's value.
     """
 
     name: str
     value: str = field(repr=False)
+    is_part: bool = False
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text holds the value, as it is or written by JSON, Python or a table.
+        """Return whether a text holds the secret, as it is or by JSON, Python, a URL or a table.
 
         Args:
             text: the text to search.
@@ -77,21 +94,55 @@ class SecretVariable:
             self.value,
             json.dumps(self.value)[1:-1],
             repr(self.value)[1:-1],
+            quote(self.value, safe=""),
             self.value.replace("|", "\\|"),
         )
         return any(form in text for form in forms)
 
 
+def _kinds_by_shape() -> tuple[SecretKind, ...]:
+    """Return the kinds of keys that begin with a literal."""
+    return tuple(
+        SecretKind(
+            row["name"],
+            (start.lower(),),
+            re.compile(
+                rf"(?a)(?P<secret>{re.escape(start)}{_EDGE.format(re.escape(start))}{row['rest']})"
+            ),
+        )
+        for row in _TABLE["shape"]
+        for start in row["starts"]
+    )
+
+
+def _kinds_by_place() -> tuple[SecretKind, ...]:
+    """Return the kinds of secrets that are known by the text before them."""
+    return tuple(
+        SecretKind(
+            row["name"], tuple(row["marks"]), re.compile(row["pattern"], re.ASCII | re.VERBOSE)
+        )
+        for row in _TABLE["place"]
+    )
+
+
+KINDS_BY_SHAPE: Final = _kinds_by_shape()
+"""The kinds of keys that begin with a literal."""
+KINDS_BY_PLACE: Final = _kinds_by_place()
+"""The kinds of secrets that are known by the text before them."""
+KINDS: Final = KINDS_BY_SHAPE + KINDS_BY_PLACE
+"""The kinds of secrets that a text may hold."""
+_MARKS: Final = [(mark, kind) for kind in KINDS for mark in kind.marks]
+_MARKS_OF_PLACES: Final = [(mark, kind) for kind in KINDS_BY_PLACE for mark in kind.marks]
+
+
 def secret_variables(environ: Mapping[str, str]) -> tuple[SecretVariable, ...]:
-    """Return the variables whose values are secrets, by their names and their look.
+    """Return the variables whose values are secrets, or hold one in a known place.
 
     Args:
         environ: the environment.
     """
     return tuple(
-        SecretVariable(name, value.strip())
-        for name, value in environ.items()
-        if _is_secret(name, value.strip())
+        variable for name in environ for variable in _secrets_of(name, environ[name].strip())
     )
 
 
@@ -104,38 +155,71 @@ def secret_in(text: str, variables: Iterable[SecretVariable] = ()) -> str | None
     """
     for variable in variables:
         if variable.is_in(text):
-            return f"the value of the environment variable {variable.name}"
-    names = key_shapes_in(text)
+            part = "a part of " if variable.is_part else ""
+            return f"{part}the value of the environment variable {variable.name}"
+    names = secret_kinds_in(text)
     return f"a text that looks like {names[0]}" if names else None
 
 
-def key_shapes_in(text: str) -> list[str]:
-    """Return the names of the keys that a text seems to hold, each once, in order.
+def secret_kinds_in(text: str) -> list[str]:
+    """Return the names of the kinds of secrets that a text seems to hold, each once.
 
     Args:
         text: the text to search.
     """
-    shapes = (
-        KEY_SHAPES[(match.lastindex or 1) - 1][0]
-        for match in _SHAPES.finditer(text)
-        if not re.search(_PLACEHOLDER, match[0])
-    )
-    return [*dict.fromkeys(shapes)]
+    names = (kind.name for kind in _marked(_MARKS, text) for _ in kind.secrets_in(text))
+    return [*dict.fromkeys(names)]
+
+
+def _marked(marks: Iterable[tuple[str, SecretKind]], text: str) -> Iterable[SecretKind]:
+    """Return the kinds of which a text holds a mark: a literal is found faster than a pattern."""
+    lowered = text.lower()
+    return dict.fromkeys(kind for mark, kind in marks if mark in lowered)
+
+
+def _is_placeholder(secret: str) -> bool:
+    """Return whether a text only stands for a secret, as in manuals and in the text of models."""
+    if _PLACEHOLDER_PART.search(secret):
+        return True
+    return len(set(secret)) == 1 or _PLACEHOLDER.fullmatch(secret) is not None
+
+
+def _secrets_of(name: str, value: str) -> Iterator[SecretVariable]:
+    """Yield the value of a variable if it is a secret, and the secrets within it."""
+    if _is_secret(name.upper(), value):
+        yield SecretVariable(name, value)
+    for kind in _marked(_MARKS_OF_PLACES, value):
+        for secret in kind.secrets_in(value):
+            # Within a URL it may be quoted.
+            for form in dict.fromkeys((secret, unquote(secret))):
+                if _is_password(form):
+                    yield SecretVariable(name, form, is_part=True)
 
 
 def _is_secret(name: str, value: str) -> bool:
-    """Return whether a variable is a secret: by a part of its name, and by its value."""
-    name = name.upper()
-    if not any(part in name for part in _SECRET_PARTS):
-        return False
-    parts = re.split(r"[^A-Z0-9]+", name)
+    """Return whether a variable is a secret, by its name and by its value."""
+    is_named = (_SECRET_NAME["key"].search(name) and _is_key(value)) or (
+        _SECRET_NAME["password"].search(name) and _is_password(value)
+    )
+    return bool(is_named) and not (
+        re.fullmatch(_PATH, value)
+        or re.fullmatch(_ADDRESS, value)
+        or _is_public(frozenset(re.split(r"[^A-Z0-9]+", name)), value)
+    )
+
+
+def _is_key(value: str) -> bool:
+    """Return whether a value may be a key: it is long, with a digit and a letter."""
+    has_digit = any(letter.isdigit() for letter in value)
+    return len(value) >= SHORTEST_KEY and has_digit and any(letter.isalpha() for letter in value)
+
+
+def _is_password(value: str) -> bool:
+    """Return whether a value may be a password: no number, and no word of a text."""
+    has_digit = any(letter.isdigit() for letter in value)
+    shortest = SHORTEST_PASSWORD if has_digit else SHORTEST_PASSPHRASE
     return (
-        any(part.endswith(_SECRET_PARTS) for part in parts)
-        and len(value) >= SHORTEST
-        and any(letter.isdigit() for letter in value)
-        and any(letter.isalpha() for letter in value)
-        and not (re.fullmatch(_PATH, value) or re.fullmatch(_ADDRESS, value))
-        and not _is_public(frozenset(parts), value)
+        len(value) >= shortest and any(letter.isalpha() for letter in value) and not value.isalpha()
     )
 
 

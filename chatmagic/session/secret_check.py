@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 from chatmagic._json import digest
 from chatmagic.advice import ALLOW, ALLOW_IN_CELL, ALLOW_IN_PANEL, Note
@@ -24,6 +25,27 @@ _HINTS: Final[Mapping[Entry, Note]] = {
     "panel": ALLOW_IN_PANEL,
     "python": ALLOW,
 }
+
+
+_ENVIRON: Final[Mapping[Any, Any]] = getattr(os, "environb", os.environ)
+"""The environment without the cost of decoding it; Windows has it only as text."""
+
+
+def environment_secrets() -> tuple[SecretVariable, ...]:
+    """Return the secrets in the environment, which is judged again only when it has changed."""
+    names = _secret_names(hash(frozenset(_ENVIRON.items())))
+    return secret_variables({name: os.environ.get(name, "") for name in names})
+
+
+@lru_cache(maxsize=1)
+def _secret_names(state: int) -> tuple[str, ...]:
+    """Return the names of the variables that hold a secret; no value is kept for that.
+
+    Args:
+        state: hash of the environment's names and values.
+    """
+    del state
+    return tuple({variable.name: None for variable in secret_variables(os.environ)})
 
 
 class SecretCheck:
@@ -65,7 +87,7 @@ class SecretCheck:
                     f"The {name} holds an API key of yours. Nothing was sent.",
                     hint="A key that others may have seen should be revoked.",
                 )
-        variables = secret_variables(os.environ)
+        variables = environment_secrets()
         # A session keeps no secret, only a digest that shows a change.
         about = digest(
             [endpoint.base_url, *([variable.name, variable.value] for variable in variables)]

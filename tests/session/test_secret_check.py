@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,8 @@ from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
+from chatmagic.protocol.secret_scanner import SecretVariable, secret_variables
+from chatmagic.session import secret_check
 from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
 
@@ -183,3 +186,37 @@ def test_what_has_no_known_shape_is_sent(session: Session, emulator: Emulator) -
     """The check knows kinds of secrets; a word that is one by chance looks like any other."""
     session.ask("echo:my word is Tr0ub4dor-and-3")
     assert len(emulator.requests) == 1
+
+
+def test_the_environment_is_judged_when_it_has_changed(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for several questions; a secret that is set, changed or removed counts at once."""
+    judged = []
+
+    def counted(environ: Mapping[str, str]) -> tuple[SecretVariable, ...]:
+        judged.append("HOME_PAGE" in environ)
+        return secret_variables(environ)
+
+    monkeypatch.setattr(secret_check, "secret_variables", counted)
+    monkeypatch.setenv("HOME_PAGE", "of-ann")
+    for _ in range(3):
+        session.ask("echo:one")
+    assert judged == [True, False, False, False]  # in the end only those that are secrets
+    monkeypatch.setenv("MYSQL_PWD", "other-tr0ub4dor")
+    refused(session, Ask("echo:other-tr0ub4dor"))
+    monkeypatch.setenv("MYSQL_PWD", "third-tr0ub4dor")
+    refused(session, Ask("echo:third-tr0ub4dor"))
+    session.ask("echo:other-tr0ub4dor")
+    monkeypatch.delenv("MYSQL_PWD")
+    session.ask("echo:third-tr0ub4dor")
+
+
+def test_a_password_in_the_address_of_a_database_is_found(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By itself, and the address as a whole."""
+    monkeypatch.setenv("DATABASE_URL", "postgres://app:s3cret-of-app@localhost/x")
+    error = refused(session, Ask("echo:s3cret-of-app"))
+    assert error.message.startswith("The prompt holds a part of the value of the environment")
+    refused(session, Ask("echo:postgres://app:s3cret-of-app@localhost/x"))

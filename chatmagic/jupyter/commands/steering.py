@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 from chatmagic._files import content_of
@@ -17,9 +16,10 @@ from chatmagic.jupyter import reply_views, transcript
 from chatmagic.jupyter.cells.running_cell import cell_source, running
 from chatmagic.jupyter.commands.command import Arguments, Command, path_of
 from chatmagic.jupyter.kernel import Kernel
-from chatmagic.protocol.secret_scanner import secret_in, secret_variables
+from chatmagic.protocol.secret_scanner import secret_in
 from chatmagic.render import reply_forms
 from chatmagic.safe_text import counted, one_line, to_terminal
+from chatmagic.session.secret_check import environment_secrets
 
 REVOKE: Final = "Remove it; a key that others may have seen should be revoked."
 _SHOWN: Final = 200
@@ -58,7 +58,7 @@ def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:
     if any(key.is_in(part) for key in kernel.known_keys() for part in (text, file)):
         raise INSTRUCTIONS.refusal("The instructions hold your API key.", REVOKE)
     # Typed secrets are searched for when a question is sent. A file is first shown by this cell.
-    secret = secret_in(text, secret_variables(os.environ)) if file else None
+    secret = secret_in(text, environment_secrets()) if file else None
     if secret is not None:
         hint = "Take it out: the output of this cell would show and keep it."
         raise INSTRUCTIONS.refusal(f"{one_line(file, _SHOWN)} holds {secret}.", hint)

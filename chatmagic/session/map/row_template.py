@@ -18,7 +18,7 @@ from chatmagic.conversation import template
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.models import Message, Reply
-from chatmagic.protocol.secret_scanner import secret_in, secret_variables
+from chatmagic.protocol.secret_scanner import secret_in
 from chatmagic.protocol.wire import NOT_IN_DIGEST, Request
 from chatmagic.safe_text import one_line, without_lone_surrogates
 from chatmagic.session import forms
@@ -26,6 +26,7 @@ from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
 from chatmagic.session.map.job_file import replay_key
 from chatmagic.session.prepare import Setup, prepare
+from chatmagic.session.secret_check import environment_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class RowTemplate:
         """Prepare the template; send nothing."""
         ask.refuse_empty()
         self._text = ask.prompt
-        self._variables = () if ask.allow_secrets else secret_variables(os.environ)
+        self._variables = () if ask.allow_secrets else environment_secrets()
         self._refuse_secrets(ask, setup)
         self._prepared = prepare(ask, Window(), environment.named, setup)
         self.ask = self._prepared.ask
