@@ -104,6 +104,7 @@ class Notebook:
         path: path of the file.
         outputs: the outputs with a record, in the order of the cells.
         problems: a line for each record that cannot be read, and each reply that is not complete.
+        unreadable: numbers of the cells with a record that cannot be read.
         cells: its code cells.
         texts: the readable texts of sources and outputs, with the cells' numbers; the source of a
             cell comes first.
@@ -112,6 +113,7 @@ class Notebook:
     path: Path
     outputs: list[SavedOutput] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    unreadable: list[int] = field(default_factory=list)
     cells: list[NotebookCell] = field(default_factory=list)
     texts: list[tuple[int, str]] = field(default_factory=list)
 
@@ -180,6 +182,7 @@ class Notebook:
         try:
             kind = record_kind(value)
             if kind not in _KINDS:
+                self.unreadable.append(cell)
                 self.problems.append(f"cell {cell}: its record is of an unknown kind.")
                 return
             steering = STEERING.get("thread" if kind == "deletion" else kind)
@@ -207,6 +210,7 @@ class Notebook:
         except NewerVersionError as error:
             self.problems.append(f"cell {cell}: its record was left out, because {error}.")
         except ValueError as error:
+            self.unreadable.append(cell)
             self.problems.append(f"cell {cell}: a malformed record was left out: {error}.")
 
 

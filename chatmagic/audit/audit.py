@@ -27,6 +27,7 @@ from chatmagic.archive import notebook, output, restore
 from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
 from chatmagic.archive.table import TurnRow
 from chatmagic.audit.cell_code import Asking, asking
+from chatmagic.audit.turn_order import Cause, PlacedTurn, causes_of, instruction_causes
 from chatmagic.cassette.file import CassetteFile, Interaction
 from chatmagic.conversation.cell_magics import MagicCall
 from chatmagic.conversation.magic_line import OPTIONS, variable_fields
@@ -188,7 +189,12 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
     code = asking({cell.number: cell.source for cell in read.cells})
     agrees = _compared(audit, read, code)
     unseen = min((cell.number for cell in read.cells if _hides(cell, code)), default=math.inf)
+    faulty = [saved for saved in read.outputs if saved.fault]
+    edited = {saved.record.turn or "": saved.cell for saved in faulty if saved.record is not None}
     unrendered = []
+    every: list[PlacedTurn] = []
+    elsewhere: list[PlacedTurn] = []
+    instructed: list[PlacedTurn] = []
     for saved, record in read.turns:
         cell = saved.cell
         is_in_order = None
@@ -199,13 +205,16 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
             audit.wrong(cell, "its HTML or Markdown differs from its rendered reply")
         turn, window = restored.asked.get(restored.numbers.get(saved, 0), (None, Window()))
         if turn is not None:
+            placed = PlacedTurn(cell, turn, window)
+            every.append(placed)
+            if saved.fault:
+                edited[turn.recorded_digest] = cell
             # No output shows the turns that were asked unseen, or loaded, in a cell above.
             is_in_order = window.carries_as(turn) or (None if unseen <= cell else False)
+            if is_in_order is False:
+                elsewhere.append(placed)
             if cell < unseen and not window.instructs_as(turn):
-                words = "it was asked with other instructions than those that stand above it"
-                audit.wrong(cell, words)
-        if is_in_order is False:
-            audit.wrong(cell, "it was asked after other turns than those above it")
+                instructed.append(placed)
         audit.turns.append(
             replace(
                 Row.of_record(record),
@@ -215,6 +224,13 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
                 in_order=is_in_order,
             )
         )
+    _tell(audit, causes_of(elsewhere, every, edited, read.unreadable))
+    edited_instructions = {
+        saved.steering.value.sha256: saved.cell
+        for saved in faulty
+        if isinstance(saved.steering, Instructions)
+    }
+    _tell(audit, instruction_causes(instructed, edited_instructions))
     hidden = [saved.cell for saved, agreed in agrees.items() if agreed is None]
     audit.not_checked(hidden, "their code may ask, and nothing in the file shows what")
     later = [row.cell_number or 0 for row in audit.turns if row.in_order is None and row.thread]
@@ -224,6 +240,16 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
     practice = [saved.cell for saved, record in read.turns if record.origin == "emulator"]
     audit.remark(practice, "the emulator answered, practice only")
     audit.values += disclosures(read)
+
+
+def _tell(audit: Audit, causes: Sequence[Cause]) -> None:
+    """Add causes: a fault of its cell with what follows, or a remark on what follows from one."""
+    for cause in causes:
+        if cause.words:
+            audit.wrong(cause.cell, cause.line)
+        else:
+            words = f"{numbered(cause.followers, 'cell')} carried it as it was when they were asked"
+            audit.remark([cause.cell], words)
 
 
 def _rendered(saved: SavedOutput, record: Record) -> bool | None:
@@ -284,9 +310,8 @@ def _compared(audit: Audit, read: Notebook, code: Asking) -> dict[SavedOutput, b
                 own = next((command for command in left if command.recorded == saved.kind), None)
                 audit.wrong(cell.number, _difference(own, saved))
             left = [command for command in left if command is not own]
-        is_gone = any(command in left for command in _left(cell, texts)) and not any(
-            saved.fault for saved in shown[cell.number]
-        )
+        is_told = cell.number in read.unreadable or any(saved.fault for saved in shown[cell.number])
+        is_gone = not is_told and any(command in left for command in _left(cell, texts))
         _judge_others(audit, cell, is_gone=is_gone)
     if "ChatMagics" not in texts:
         _judge_settings(audit, configured)

@@ -298,6 +298,8 @@ class _Reader:
                     runs = not _is_plain(node.value)
                     is_lambda = isinstance(node.value, ast.Lambda)
                     yield self._step([node], _stored(node), runs=runs, defines=is_lambda)
+                case ast.Expr(value=value) if _is_plain(value):
+                    pass  # it shows something
                 case _:
                     yield self._step([node], _stored(node), runs=True)
 

@@ -167,7 +167,7 @@ def plan_of(source: str) -> Plan:
             is_once = is_once and _is_assignment(magic["target"])
             call = MagicCall(magic["command"], magic["line"].strip(), is_once=is_once)
             commands += [replace(call) for _ in range(call.count)]
-            if magic["percent"]:
+            if magic["percent"] and not line.lstrip().startswith("%time"):
                 continue
         elif line.lstrip().startswith("#"):
             continue

@@ -38,6 +38,7 @@ def of(*sources: str) -> Asking:
         "import chatmagic.errors, os.path\nfrom chatmagic import Message, turns\nturns('x')",
         "import chatmagic as cm\ncm.turns('x')\ncm.map('{{ it }}', 'ab')\ncm.__version__",
         "f = chatmagic.ask",
+        "unknown\nunknown.name",
         "def f():\n    return chatmagic.ask('x')",
         "f = lambda: get_ipython()",
         "x = [1, (2, -3), {4}, {'a': None}]\ny: int\nz = x.real",

@@ -1,0 +1,176 @@
+"""Order of the turns in a notebook: each was asked after those above it, as its record lists them.
+
+One change of a notebook breaks what many turns below it carried. So a difference is told once, at
+the cell that explains it, with the cells that follow from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from chatmagic.conversation.question import Value
+from chatmagic.conversation.turn import Carried, Turn
+from chatmagic.conversation.window import Window
+from chatmagic.safe_text import numbered
+
+OTHER_TURNS: Final = "it was asked after other turns than those above it"
+OTHER_INSTRUCTIONS: Final = "it was asked with other instructions than those that stand above it"
+STANDS_ELSEWHERE: Final = (
+    "moved, copied or asked again: its turn stood elsewhere, or nowhere, for the question of"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTurn:
+    """Turn with its place in the notebook.
+
+    Args:
+        cell: the number of its cell.
+        turn: the turn.
+        window: the window of its place at that time.
+    """
+
+    cell: int
+    turn: Turn
+    window: Window
+
+
+@dataclass(slots=True)
+class Cause:
+    """Cell at which turns begin to differ, and the other cells that differ for the same reason.
+
+    Args:
+        cell: the number of its cell.
+        words: the fault, which may name the other cells; empty if it is told already.
+        followers: the numbers of the other cells.
+    """
+
+    cell: int
+    words: str
+    followers: list[int] = field(default_factory=list)
+
+    @property
+    def line(self) -> str:
+        """The fault with what follows from it, in words."""
+        if not self.followers:
+            return self.words
+        others = numbered(self.followers, "cell")
+        if self.words == STANDS_ELSEWHERE:
+            return f"{self.words} {others}"
+        was = "was" if len(self.followers) == 1 else "were"
+        return f"{self.words}; so {was} {others}"
+
+
+def causes_of(
+    different: Iterable[PlacedTurn],
+    every: Sequence[PlacedTurn],
+    edited: Mapping[str, int],
+    unreadable: Iterable[int],
+) -> list[Cause]:
+    """Return the causes for which requests carried other turns than those above them.
+
+    Args:
+        different: the turns of these requests, in the order of the cells.
+        every: all turns of the conversation, in the order of the cells.
+        edited: the cells of turns whose fault is told already, by the turns' digests, as recorded
+            and as they are now.
+        unreadable: numbers of the cells with a record that cannot be read.
+    """
+    carried = {digest for placed in every for digest in _names(placed.turn.carried)}
+    cells: dict[str, list[int]] = defaultdict(list)
+    for placed in every:
+        cells[placed.turn.recorded_digest].append(placed.cell)
+    lost = sorted(unreadable, reverse=True)
+    told = {cell: Cause(cell, "") for cell in edited.values()}
+    # The cause of each turn that is not where a request says, by the turn's digest.
+    causes = {digest: told[cell] for digest, cell in edited.items()}
+    for placed in different:
+        mine = _names(placed.turn.carried)
+        above = _names(placed.window.visible.newest(placed.turn.last))
+        lacking = Counter(mine) - Counter(above)
+        added = Counter(above) - Counter(mine)
+        new = [digest for digest in (*lacking, *added) if digest not in causes]
+        cause = _known(causes, placed, [*lacking, *added] or [*mine, *above])
+        is_replaced = bool(new) and not any(map(cells.get, new)) and any(map(causes.get, added))
+        if not (is_replaced or (not new and _is_explained(causes, mine, above))):
+            cause = cause if cause is not None and cause.cell == placed.cell else None
+        if cause is None:
+            moved = _moved(new, added, carried, [at for name in new for at in cells.get(name, ())])
+            if moved is not None:
+                cause = Cause(moved, STANDS_ELSEWHERE)
+            elif lost and lost[-1] < placed.cell and len(new) == 1 and not cells.get(new[0]):
+                cause = Cause(lost.pop(), "")
+            else:
+                cause = Cause(placed.cell, OTHER_TURNS)
+                causes[placed.turn.recorded_digest] = cause
+        causes |= dict.fromkeys(new, cause)
+        if cause.cell != placed.cell:
+            cause.followers.append(placed.cell)
+    unique = {id(cause): cause for cause in causes.values()}
+    return [cause for cause in unique.values() if cause.words or cause.followers]
+
+
+def instruction_causes(different: Iterable[PlacedTurn], edited: Mapping[str, int]) -> list[Cause]:
+    """Return the causes for which requests carried other instructions than those above them.
+
+    Args:
+        different: the turns of these requests, in the order of the cells.
+        edited: the cells of instructions whose fault is told already, by their digests.
+    """
+    causes: dict[tuple[str | None, str | None], Cause] = {}
+    for placed in different:
+        then = _digest(placed.turn.instructions)
+        now = _digest(placed.window.instructions)
+        cause = causes.get((then, now))
+        if cause is not None:
+            cause.followers.append(placed.cell)
+        elif now is not None and now in edited:
+            causes[then, now] = Cause(edited[now], "", [placed.cell])
+        else:
+            causes[then, now] = Cause(placed.cell, OTHER_INSTRUCTIONS)
+    return list(causes.values())
+
+
+def _known(causes: Mapping[str, Cause], placed: PlacedTurn, names: Sequence[str]) -> Cause | None:
+    """Return a known cause of a difference: of its own cell, or else the nearest of these turns."""
+    own = causes.get(placed.turn.recorded_digest)
+    if own is not None and own.cell == placed.cell:
+        return own
+    known = (causes[name] for name in names if name in causes)
+    return max(known, key=lambda cause: cause.cell, default=None)
+
+
+def _is_explained(causes: Mapping[str, Cause], mine: Sequence[str], above: Sequence[str]) -> bool:
+    """Return whether two lists of turns are equal without the turns of known causes."""
+    lists = ([name for name in names if name not in causes] for names in (mine, above))
+    return len({*map(tuple, lists)}) == 1
+
+
+def _moved(
+    new: Sequence[str], added: Mapping[str, int], carried: Collection[str], cells: Sequence[int]
+) -> int | None:
+    """Return the cell of the one turn that is in another place; ``None`` if none explains it all.
+
+    Args:
+        new: digests of the turns that are not where a request says.
+        added: those of them that stand above.
+        carried: digests of the turns that any request carried.
+        cells: numbers of the cells of ``new``.
+    """
+    if len(new) != 1 or not cells:
+        return None
+    is_copied = len(cells) > 1
+    return cells[-1] if new[0] not in added or new[0] not in carried or is_copied else None
+
+
+def _digest(instructions: Value | None) -> str | None:
+    return None if instructions is None else instructions.sha256
+
+
+def _names(carried: Carried) -> tuple[str, ...]:
+    """Return the digests of turns; several unknown ones have their chain digest together."""
+    root = carried.root.chain
+    return (*([] if root is None else [root]), *carried.digests)
