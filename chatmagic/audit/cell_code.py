@@ -294,14 +294,16 @@ class _Reader:
                 case ast.Try() | ast.TryStar():
                     handled = [line for handler in node.handlers for line in handler.body]
                     yield from self.steps([*node.body, *handled, *node.orelse, *node.finalbody])
-                case ast.Assign() | ast.AnnAssign():
-                    runs = not _is_plain(node.value)
-                    is_lambda = isinstance(node.value, ast.Lambda)
-                    yield self._step([node], _stored(node), runs=runs, defines=is_lambda)
-                case ast.Expr(value=value) if _is_plain(value):
-                    pass  # it shows something
                 case _:
-                    yield self._step([node], _stored(node), runs=True)
+                    yield self._of_line(node)
+
+    def _of_line(self, node: ast.stmt) -> Step:
+        """Return the step of a statement without others in it; what only names asks nothing."""
+        value: ast.AST | None = node
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr):
+            value = node.value
+        is_lambda = isinstance(value, ast.Lambda)
+        return self._step([node], _stored(node), runs=not _is_plain(value), defines=is_lambda)
 
     def _step(
         self,
