@@ -21,7 +21,8 @@ class cached_property(Generic[_T]):  # noqa: N801 - as the one of functools
 
     def __init__(self, compute: Callable[[Any], _T]) -> None:
         """Compute nothing yet."""
-        self._compute = compute
+        self.func = compute
+        """The function that computes it, as the one of functools has it."""
         self._name = ""
         self.__doc__ = compute.__doc__
 
@@ -37,5 +38,5 @@ class cached_property(Generic[_T]):  # noqa: N801 - as the one of functools
         """Return the value, and keep it in the object, where Python finds it from now on."""
         if instance is None:
             return self
-        value = instance.__dict__[self._name] = self._compute(instance)
+        value = instance.__dict__[self._name] = self.func(instance)
         return value

@@ -198,7 +198,7 @@ def _port(word: str) -> int:
 def _ask(given: Mapping[str, Any]) -> int:
     """Put a question from a shell; the reply alone goes to standard output.
 
-    It is asked with the settings, the cassette and the budget of a new kernel. Braces are sent as
+    It is asked with the settings of a new kernel. Braces are sent as
     typed.
     """
     # Loads IPython's settings and the session, which the other commands do without.

@@ -28,7 +28,7 @@ from shells import FIXED, KEY, Shell, alone
 
 from chatmagic.client import connections
 from chatmagic.session.current import current_session
-from chatmagic.session.ledger import Ledger
+from chatmagic.session.features import new_ledger
 from chatmagic.session.session import Session
 
 # A busy machine is no reason to fail, so nothing here looks at a clock.
@@ -124,7 +124,7 @@ def _place(item: pytest.Item) -> int:
 @pytest.fixture(autouse=True)
 def nothing_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this process have used nothing yet."""
-    monkeypatch.setattr(Session, "ledger", Ledger())
+    monkeypatch.setattr(Session, "ledger", new_ledger())
 
 
 @pytest.fixture

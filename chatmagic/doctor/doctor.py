@@ -16,13 +16,12 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import monotonic
-from typing import Final, Literal
+from typing import Final
 
 import platformdirs
 
 from chatmagic._version import __version__
-from chatmagic.advice import Place, model_of_server, note_at, sentences
-from chatmagic.cassette.cassette import Cassette
+from chatmagic.advice import Place, model_of_server, note_at
 from chatmagic.client import config, key_store
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
@@ -36,10 +35,8 @@ from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import counted, one_line
 from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.exchange import Receiver, Sending, exchange
+from chatmagic.session.feature import Line, Mark
 from chatmagic.session.session import Session
-
-Mark = Literal["ok", "!!", "!", "?"]
-"""Mark of a line: fine; a fault that prevents an answer; unwise or slow; unknown."""
 
 PACKAGES: Final = ("ipython", "ipykernel", "ipywidgets", "requests", "urllib3")
 QUESTION: Final = "Count from 1 to 20, in digits with spaces between them."
@@ -50,30 +47,7 @@ LONG_WAIT: Final = 1.0
 """Wait, in seconds, after which a reply that comes all at once was held back."""
 SHARE: Final = 0.01
 """Part of the wait for the first word; a reply that ends within it came all at once."""
-_OTHER_COPY: Final = "Put back a whole copy of the file, or choose another one."
 _SHOWN: Final = 400
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Line of the block.
-
-    Args:
-        mark: the result.
-        name: name of the check.
-        seen: the state that was found, in words.
-        todo: one thing to do; empty if there is nothing to do.
-    """
-
-    mark: Mark
-    name: str
-    seen: str
-    todo: str = ""
-
-    def __str__(self) -> str:
-        """Return the finding's text, with the advice below it."""
-        advice = f"\n     -> {self.todo}" if self.todo else ""
-        return f"[{self.mark:>2}] {self.name}: {self.seen}{advice}"
 
 
 @dataclass(slots=True)
@@ -117,12 +91,8 @@ class Examination:
             Whether a question can be asked.
         """
         for check in CHECKS:
-            try:
-                for line in check(self):
-                    self.tell(line)
-            except ChatError as error:
-                todo = error.hint_at(self.place) or "Correct it where it is set."
-                self.tell(Line("!!", check.__name__, error.message, todo))
+            for line in self.lines(check.__name__, check(self)):
+                self.tell(line)
         faults = self.marks["!!"]
         remarks = self.marks["!"]
         words = f"{counted(faults, 'thing') if faults else 'Nothing'} wrong"
@@ -131,6 +101,19 @@ class Examination:
             f"{words}. {'One question was sent.' if self.has_asked else 'No request was sent.'}"
         )
         return not faults
+
+    def lines(self, name: str, checked: Iterator[Line]) -> Iterator[Line]:
+        """Yield the lines of a check; an error that it raises becomes a line.
+
+        Args:
+            name: name of the check.
+            checked: its lines.
+        """
+        try:
+            yield from checked
+        except ChatError as error:
+            todo = error.hint_at(self.place) or "Correct it where it is set."
+            yield Line("!!", name, error.message, todo)
 
     def tell(self, line: Line) -> None:
         """Show a line, and count it.
@@ -227,20 +210,6 @@ def model(examination: Examination) -> Iterator[Line]:
         yield Line("ok", "model", "none is named: the service chooses")
 
 
-def budget(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the budgets.
-
-    Args:
-        examination: the environment and the settings to examine.
-    """
-    ledger = examination.session.ledger
-    budgets = ledger.budgets()
-    for item in budgets:
-        item.reserve(ledger.used(item), None)
-    words = (f"{item}, {ledger.used(item):,} used ({item.setting})" for item in budgets)
-    yield Line("ok", "budget", "; ".join(words) or "none")
-
-
 def connection(examination: Examination) -> Iterator[Line]:
     """Yield the lines on the proxy, and on a connection that is made and closed again.
 
@@ -293,23 +262,15 @@ def files(examination: Examination) -> Iterator[Line]:
         yield Line("ok", "files", f"{counted(len(modes), 'private file')}, for you alone")
 
 
-def cassette(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the cassette, which is read anew.
+def features(examination: Examination) -> Iterator[Line]:
+    """Yield the lines of the features, each named by its feature.
 
     Args:
         examination: the environment and the settings to examine.
     """
-    choice = examination.environment.choice()
-    if choice is None:
-        yield Line("ok", "cassette", "none")
-        return
-    try:
-        count = len(Cassette(choice).interactions)
-    except ChatError as error:
-        error.advice = error.advice or sentences(_OTHER_COPY)
-        raise
-    words = f"{choice.name}, {choice.mode} ({choice.mode_from}), {counted(count, 'exchange')}"
-    yield Line("ok", "cassette", words)
+    for feature in examination.session.features:
+        lines = feature.examine(examination.environment, examination.place)
+        yield from examination.lines(feature.name, lines)
 
 
 def answer(examination: Examination) -> Iterator[Line]:
@@ -382,7 +343,7 @@ def _ask(examination: Examination, halt: Halt) -> list[Line]:
     watch = _Watch(examination.tell)
     cell = environment.cell()[0]
     sending = Sending(client, request, request.digest(), "doctor", cell, halt=halt, receiver=watch)
-    answer = exchange(sending, [session.ledger])
+    answer = exchange(sending, session.features)
     examination.has_asked = answer.is_sent
     credits = answer.whole().credits
     took = answer.took
@@ -418,10 +379,9 @@ CHECKS: Final[Sequence[Callable[[Examination], Iterator[Line]]]] = (
     address,
     key,
     model,
-    budget,
     connection,
     files,
-    cassette,
+    features,
     answer,
 )
 """The checks, in order. A failed check is named by its function."""

@@ -58,7 +58,7 @@ class ChatMagics(KernelSettings, Magics):
         names = set(self._find_my_config(config))
         # An observer is not called for a value that is set again, but the time of the setting
         # counts.
-        self.changed_later |= names & {"cassette", "mode"}
+        self.changed_later |= names
         if names & {"base_url", "model", "extra_headers", "system_role"}:
             self.kernel.belong_here(names)
             if "base_url" in names and (unused := self.kernel.unused()) is not None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from types import new_class
+from typing import Any, Final, TypeVar, cast
 
 from IPython.core.application import ENV_CONFIG_DIRS, SYSTEM_CONFIG_DIRS
 from IPython.paths import get_ipython_dir
@@ -21,14 +22,13 @@ from traitlets import (
     Float,
     Integer,
     TraitError,
-    TraitType,
     Unicode,
     validate,
 )
 from traitlets.config import Application, Config, Configurable
 
 from chatmagic._log import log_swallowed
-from chatmagic.cassette.cassette import MODES, CassetteOptions
+from chatmagic.cassette.cassette import CassetteOptions
 from chatmagic.client import config
 from chatmagic.client.endpoint import Limits, Timeout, request_fields, request_headers
 from chatmagic.errors import InputError
@@ -38,7 +38,8 @@ from chatmagic.protocol import url
 from chatmagic.protocol.api_key import AUTH_WAYS, Secret, redacted, refuse_keys
 from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import one_line
-from chatmagic.session.budget import Budget
+from chatmagic.session.feature import one_of
+from chatmagic.session.features import all_settings
 
 _SHOWN: Final = 300
 
@@ -48,30 +49,42 @@ def _base_url(value: str | None) -> None:
         url.request_url(config.server_address(value))
 
 
-def _one_of(words: tuple[str, ...]) -> Callable[[str | None], None]:
-    def check(value: str | None) -> None:
-        # The value is not repeated: it might be a key.
-        if value and value.strip() and value.strip().lower() not in words:
-            raise InputError(f"it is one of {', '.join(words)}, or None.")
-
-    return check
-
-
 _ANY: Final = (Message("user", ""),)
 _CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
     "base_url": _base_url,
-    "auth": _one_of(AUTH_WAYS),
+    "auth": one_of(AUTH_WAYS),
     "timeout": Timeout.from_value,
     "limits": Limits.from_value,
     "model": lambda value: request_fields(None, value),
     "extra_body": lambda value: Request(_ANY, extra=request_fields(value)).encode(),
     "extra_headers": request_headers,
-    "mode": _one_of(MODES),
-    "budget": lambda value: value and value.strip() and Budget.parse(value, "it"),
+    **{setting.name: setting.check for setting in all_settings()},
 }
 """Checks of the values of traits; each raises an error of one line."""
 
 
+_SettingsT = TypeVar("_SettingsT", bound=Configurable)
+
+
+def _with_features(settings: type[_SettingsT]) -> type[_SettingsT]:
+    """Return a class of settings with a trait for each setting of a feature."""
+    traits = {
+        setting.name: (CUnicode if setting.is_number else Unicode)(
+            None, allow_none=True, help=setting.help
+        )
+        for setting in all_settings()
+    }
+    # %config and the configuration files can set all of them.
+    for trait in (*settings.class_own_traits().values(), *traits.values()):
+        trait.tag(config=True)
+    namespace = {"__module__": settings.__module__, "__doc__": settings.__doc__, **traits}
+    made = new_class(
+        settings.__name__, (settings,), exec_body=lambda names: names.update(namespace)
+    )
+    return cast("type[_SettingsT]", made)
+
+
+@_with_features
 class KernelSettings(Configurable):
     """The settings of one kernel; the manual's page "Configuration" describes them."""
 
@@ -114,9 +127,6 @@ class KernelSettings(Configurable):
     keep_values = Bool(False, help="Keep the values of {{ }} in the notebook and in saved files.")
     keep_output = Bool(False, help="Tag cells with a record, so that nbstripout keeps outputs.")
     fit = Bool(False, help="Send a question that is too long again without the oldest turns.")
-    budget = CUnicode(None, allow_none=True, help='"50" (credits) or "20 turns" of this kernel.')
-    cassette = Unicode(None, allow_none=True, help="File to record and replay.")
-    mode = Unicode(None, allow_none=True, help=f"Use of the cassette: {', '.join(MODES)}.")
     stream = Enum(["auto", "updates", "text", "off"], "auto", help="How a reply is shown.")
 
     @validate(*_CHECKS)
@@ -149,12 +159,6 @@ class KernelSettings(Configurable):
             super()._load_config(cfg, *more, **named)
         except TraitError as error:
             raise TraitError(one_line(redacted(str(error), self.known_keys()), _SHOWN)) from None
-
-
-# %config and the configuration files can set all traits.
-for _trait in vars(KernelSettings).values():
-    if isinstance(_trait, TraitType):
-        _trait.tag(config=True)
 
 
 class FileSettings(KernelSettings):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from chatmagic.conversation.staleness import Causes
-from chatmagic.protocol.credits import are_told
+from chatmagic.protocol.credits import OTHERS, are_told
 from chatmagic.safe_text import counted
-from chatmagic.session.budget import OTHERS
 from chatmagic.session.ledger import Meter
 from chatmagic.session.session import Session
 

@@ -23,16 +23,13 @@ from chatmagic.protocol.api_key import redacted
 from chatmagic.render import gauge, reply_forms
 from chatmagic.render.sanitize import QUIET
 from chatmagic.session.events import Ask
+from chatmagic.session.features import all_settings
 from chatmagic.session.ledger import EMULATOR, service_of
 
-_OWN_LINES: Final = frozenset(["base_url", "auth", "model", "cassette", "mode", "budget"])
+_OWN_LINES: Final = frozenset(
+    ["base_url", "auth", "model", *(setting.name for setting in all_settings())]
+)
 """The settings that ``%chat`` alone shows in rows of their own."""
-CASSETTE_MODES: Final = {
-    "record": "it answers recorded requests; others are sent and saved",
-    "replay": "nothing is sent, no key is needed",
-    "refresh": "every request is sent again and saved",
-}
-"""The modes of a cassette, and their effects."""
 MOST_MODELS: Final = 1_000
 """Largest number of models that a panel offers."""
 SHOWN: Final = 200
@@ -121,11 +118,8 @@ class Status:
         notes += "" if here.thread == MAIN else f"; this cell is in the thread {here.thread}"
         rows = self._rows(here.instructions)
         rows.append(("Conversation", f"{safe_text.counted(len(conversation), 'turn')}{notes}."))
-        try:
-            rows += [("Budget", line) for line in self.kernel.session.ledger.budget_words()]
-        except ChatError as error:
-            rows.append(("Budget", error.line_at("notebook")))
         session = self.kernel.session
+        rows += self._feature_rows(standing=False)
         table = transcript.facts(rows, "Status")
         gauges = [gauge.large(session.credits, session.took)] if session.credits else []
         return transcript.page(table, *gauges, name="Status")
@@ -140,9 +134,7 @@ class Status:
     def _rows(self, instructions: Value | None) -> list[tuple[str, str]]:
         """Return the settings of a question, as rows of a name and words."""
         kernel = self.kernel
-        rows = []
-        if (cassette := cassette_words(kernel)) is not None:
-            rows.append(("Cassette", cassette))
+        rows = self._feature_rows(standing=True)
         try:
             if not kernel.is_replaying():
                 endpoint = kernel.endpoint()
@@ -155,6 +147,18 @@ class Status:
         if instructions is not None:
             rows.append(("Instructions", _shown(instructions)))
         return [*rows, ("Settings", f"{', '.join(self._values()) or 'as by default'}.")]
+
+    def _feature_rows(self, *, standing: bool) -> list[tuple[str, str]]:
+        """Return the rows of the features, among the settings of each question or beside them."""
+        rows = []
+        for feature in self.kernel.session.features:
+            if feature.is_standing is not standing:
+                continue
+            try:
+                rows += feature.status_rows(self.kernel)
+            except ChatError as error:
+                rows.append((feature.name.capitalize(), error.line_at("notebook")))
+        return rows
 
     def _values(self) -> list[str]:
         """Return the settings for every question; only the names of fields and headers."""
@@ -217,24 +221,6 @@ def address_rows(kernel: Kernel) -> list[tuple[str, str]]:
     if elsewhere := kernel.elsewhere():
         rows.append(("Not used here", f"{', '.join(elsewhere)}, set for another address."))
     return rows
-
-
-def cassette_words(kernel: Kernel) -> str | None:
-    """Return a line on the active cassette; ``None`` without one.
-
-    Args:
-        kernel: the kernel.
-    """
-    try:
-        choice = kernel.choice()
-    except ChatError as error:
-        return error.line_at("notebook")
-    if choice is None:
-        return None
-    return (
-        f"{choice.name} ({choice.file_from}), {choice.mode} ({choice.mode_from}): "
-        f"{CASSETTE_MODES[choice.mode]}."
-    )
 
 
 def _redacted(names: str, kernel: Kernel) -> str:

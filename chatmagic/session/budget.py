@@ -14,11 +14,11 @@ from typing import Final, Literal, Self
 from chatmagic._initial_environ import BUDGET_VARIABLE
 from chatmagic.advice import USAGE, budget_in_turns, other_budget, sentences
 from chatmagic.errors import BudgetError, InputError
+from chatmagic.protocol.credits import OTHERS
 from chatmagic.safe_text import counted
 
 Unit = Literal["credits", "turns"]
 
-OTHERS: Final = "others may share the quota"
 NOTICE: Final = 0.8
 """Part of a budget at which a notice is given."""
 _FORM: Final = r"(?ia)(\d[\d_,]{0,14})\s*(credits?|turns?)?"

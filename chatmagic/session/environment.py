@@ -171,8 +171,13 @@ class Environment:
         """Return whether a person sees printed text while it is printed."""
         return sys.stderr is not None and sys.stderr.isatty()
 
-    def budget(self) -> str | None:
-        """Return the budget that is set here, as it was typed; ``None`` for none."""
+    def setting(self, name: str) -> str | None:
+        """Return the value of a feature's setting, as it was typed; ``None`` for none.
+
+        Args:
+            name: the setting's name.
+        """
+        del name
         return None
 
     def notify(self, line: Note) -> None:
@@ -255,10 +260,14 @@ class ConfiguredEnvironment(Environment):
         """
         return self.current().cassette
 
-    def budget(self) -> str | None:
-        """Return the budget that is set; ``None`` for none."""
-        budget: str | None = self.settings.budget
-        return budget
+    def setting(self, name: str) -> str | None:
+        """Return the value of a feature's setting, as it was typed; ``None`` for none.
+
+        Args:
+            name: the setting's name.
+        """
+        value: str | None = getattr(self.settings, name)
+        return value
 
     def start_emulator(self) -> tuple[str, Secret]:
         """Start the emulator of this place, once; return its address, and a key of its own."""
@@ -280,7 +289,7 @@ class ConfiguredEnvironment(Environment):
             os.environ,
             self.settings.chosen_cassette,
             CassetteOptions(self.settings.cassette, self.settings.mode),
-            changed_later=frozenset(self.settings.changed_later),
+            changed_later=self.settings.changed_later & {"cassette", "mode"},
             interactive=self.has_person(),
         )
 

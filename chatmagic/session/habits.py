@@ -15,12 +15,13 @@ from chatmagic.models import Credits, Reply
 from chatmagic.protocol.credits import are_told
 from chatmagic.protocol.wire import Request
 from chatmagic.session.exchange import Answer, Sending
+from chatmagic.session.feature import Feature
 
 OPTIONAL: Final = {"response_format": "response_format", "stream_options": "stream_usage"}
 """Request fields outside the service's interface, each with the setting that asks for it."""
 
 
-class Habits:
+class Habits(Feature):
     """Habits of the addresses that a session has asked; as a link it keeps to them."""
 
     def __init__(self) -> None:

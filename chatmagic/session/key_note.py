@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from chatmagic._log import swallowed
-from chatmagic.advice import Advice
+from chatmagic.advice import Note
 from chatmagic.client import config
 from chatmagic.protocol.api_key import REMOVED
 from chatmagic.session.exchange import Answer, Sending
+from chatmagic.session.feature import Feature
 
 
-@dataclass(frozen=True, slots=True)
-class KeyNote:
+class KeyNote(Feature):
     """Link that says once for each service that a reply held a key.
 
     Args:
         notify: shows a line to the user.
     """
 
-    notify: Callable[[str | Advice], object]
+    def __init__(self, notify: Callable[[Note], object]) -> None:
+        """Have said nothing."""
+        self.notify = notify
 
     def __call__(self, sending: Sending, proceed: Callable[[Sending], Answer]) -> Answer:
         """Pass a request on, and look at its answer.

@@ -1,11 +1,9 @@
-"""Ledger of a process: its requests, the credits that each took, and its budgets.
+"""Ledger of a process: its requests, the credits that each took, and its limits.
 
-All sessions of a process share one, ``session.ledger``. It is a link that each request goes through
-(:mod:`chatmagic.session.exchange`), in any thread. It refuses a request if the used, the reserved
-and its estimated amounts exceed the budget. While no answer has shown a cost yet, the first request
-reserves the whole rest, so a second one is refused until the first has ended. A replay from a
-cassette does not enter the ledger. A request to an emulator that this process started does, and
-does not count.
+All sessions of a process share one, ``session.ledger``. It is a link that each request goes
+through, in any thread. Before a request begins, each limit of the ledger may refuse it, or reserve
+an amount for it until it has ended. A replay from a cassette does not enter the ledger. A request
+to an emulator that this process started does, and does not count.
 """
 
 from __future__ import annotations
@@ -14,24 +12,23 @@ import math
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from statistics import mean
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
-from chatmagic import _initial_environ, _started_emulators
+from chatmagic import _started_emulators
 from chatmagic._fork import Lock, belongs_to_process
 from chatmagic._json import digest
 from chatmagic._log import swallowed
-from chatmagic.advice import BUDGET_SETTING
+from chatmagic.advice import Note
 from chatmagic.archive.table import dataframe
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
-    ChatError,
     ConnectError,
     InputError,
     NotRecordedError,
@@ -39,9 +36,10 @@ from chatmagic.errors import (
 from chatmagic.models import Credits, Reply, Usage
 from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import counted
-from chatmagic.session.budget import Budget
 from chatmagic.session.environment import Environment, of_process
 from chatmagic.session.exchange import Answer, Entry, Sending
+from chatmagic.session.feature import Feature
+from chatmagic.session.prepare import Prepared
 
 Sure = Literal["alone", "several", "unknown"]
 
@@ -97,7 +95,7 @@ class LedgerRow:
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """One request that is asked within the budgets.
+    """One request that is asked within the limits.
 
     Args:
         endpoint: endpoint of the request.
@@ -124,9 +122,9 @@ class Reservation:
 
     @property
     def counts(self) -> bool:
-        """Whether budgets count it, as they do unless it goes to an emulator of this process.
+        """Whether limits count it, as they do unless it goes to an emulator of this process.
 
-        No answer has a part in this: a service could lift a budget by its header.
+        No answer has a part in this: a service could lift a limit by its header.
         """
         is_practice = _started_emulators.is_one(self.endpoint.origin)
         return not (is_practice or self.endpoint.is_emulator)
@@ -208,7 +206,7 @@ class Meter:
 
     @property
     def used(self) -> int:
-        """Credits that a budget counts: the falls, and the estimate for the other requests."""
+        """Credits that a limit counts: the falls, and the estimate for the other requests."""
         estimated = (self.unknown + self.awaited) * (self.dearest or 1)
         return 0 if self.is_emulator else self.falls + estimated
 
@@ -295,27 +293,79 @@ class Meter:
         return row
 
 
-class Ledger:
-    """The process's latest requests, oldest first, and the budgets that they keep to.
+class Limit(Feature):
+    """Limit on the requests of a process, which its ledger asks before each; this one allows all.
 
     Args:
-        environment: returns the kernel's environment, which knows the budget that is set.
+        ledger: the ledger of the process.
     """
 
-    def __init__(self, environment: Callable[[], Environment] = of_process) -> None:
+    def __init__(self, ledger: Ledger) -> None:
+        """Limit nothing."""
+
+    def reserve(self, reservation: Reservation) -> int:
+        """Return the credits to reserve for a request; nothing is reserved.
+
+        Args:
+            reservation: the request.
+
+        Raises:
+            ChatError: the limit refuses the request.
+        """
+        del reservation
+        return 0
+
+    def notices(self) -> list[str]:
+        """Return new lines for the user; called when a request has ended."""
+        return []
+
+    def refuse_wrong_settings(self) -> None:
+        """Raise an error if the limit cannot be read.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+
+    def words(self) -> list[str]:
+        """Return the used amount of the limit, in lines.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        return []
+
+
+_LimitT = TypeVar("_LimitT", bound=Limit)
+
+
+class Ledger(Feature):
+    """The process's latest requests, oldest first, and the limits that they keep to.
+
+    Args:
+        environment: returns the environment of the process.
+        limits: the kinds of its limits.
+    """
+
+    def __init__(
+        self,
+        environment: Callable[[], Environment] = of_process,
+        limits: Iterable[type[Limit]] = (),
+    ) -> None:
         """Start with nothing used."""
         self.rows: deque[LedgerRow] = deque(maxlen=KEPT)
         """A row for each request that has ended."""
         self.token_rate: float | None = None
         """Tokens for each character of the latest request with known tokens; ``None`` before it."""
         self._count = 0
-        self._meters: dict[str, Meter] = {}
-        self._turns = 0
+        self.meters: dict[str, Meter] = {}
+        self.turns = 0
+        """Number of sent requests that limits count."""
         self._held: set[Reservation] = set()
-        self._environment = environment
+        self.environment = environment
         self._lock = Lock()
         self._news: list[str] = []
-        self._noticed: set[Budget] = set()
+        self.limits: tuple[Limit, ...] = tuple(kind(self) for kind in limits)
+        """The limits, each of which may refuse a request before it begins."""
         belongs_to_process(self)
 
     def leave_to_parent(self) -> None:
@@ -324,7 +374,7 @@ class Ledger:
         Their cost is unknown here.
         """
         for reservation in self.under_way:
-            self._turns += reservation.counts
+            self.turns += reservation.counts
             self.meter(reservation.service).unknown += 1
         self._held.clear()
         self._news.clear()
@@ -355,7 +405,7 @@ class Ledger:
         Args:
             service: its origin, or ``emulator``.
         """
-        return self._meters.setdefault(service, Meter())
+        return self.meters.setdefault(service, Meter())
 
     def figures(self, endpoint: Endpoint) -> Figures | None:
         """Return the latest figures of an account's credits; ``None`` before the first.
@@ -370,47 +420,36 @@ class Ledger:
         """The requests that were begun and have not ended."""
         return tuple(self._held.copy())
 
-    # --- Budgets -------------------------------------------------------------------------------
+    # --- Limits --------------------------------------------------------------------------------
 
-    def budgets(self) -> list[Budget]:
-        """Return the budgets that hold now: the environment's and the kernel's.
-
-        Raises:
-            InputError: one of them is no budget.
-        """
-        environment = self._environment()
-        texts = [
-            (_initial_environ.BUDGET, _initial_environ.BUDGET_VARIABLE),
-            (environment.budget(), BUDGET_SETTING.at(environment.place)),
-        ]
-        return [Budget.parse(text, setting) for text, setting in texts if text]
-
-    def used(self, budget: Budget) -> int:
-        """Return the amount of a budget that this kernel has used and reserved.
+    def limit(self, kind: type[_LimitT]) -> _LimitT:
+        """Return the limit of a kind.
 
         Args:
-            budget: the budget, for its unit: credits or turns.
+            kind: its class.
         """
-        held = [request for request in self.under_way if request.counts]
-        if budget.unit == "turns":
-            return self._turns + len(held)
-        ended = sum(meter.used for name, meter in self._meters.items() if name != EMULATOR)
-        return ended + sum(request.amount for request in held)
+        return next(limit for limit in self.limits if isinstance(limit, kind))
 
-    def budget_words(self) -> list[str]:
-        """Return the used amount of each budget, a line each.
+    def refuse_wrong_limits(self) -> None:
+        """Raise an error for a limit that cannot be read.
 
         Raises:
-            InputError: a budget cannot be read.
+            InputError: a limit cannot be read.
         """
-        return [
-            f"Budget of {budget} ({budget.setting}): {self.used(budget):,} used."
-            for budget in self.budgets()
-        ]
+        for limit in self.limits:
+            limit.refuse_wrong_settings()
 
-    def news(self) -> list[str]:
+    def limit_words(self) -> list[str]:
+        """Return the used amount of each limit, a line each.
+
+        Raises:
+            InputError: a limit cannot be read.
+        """
+        return [line for limit in self.limits for line in limit.words()]
+
+    def news(self) -> list[Note]:
         """Return the notices that no cell has shown, and forget them."""
-        news = self._news
+        news: list[Note] = [*self._news]
         self._news = []
         return news
 
@@ -422,59 +461,35 @@ class Ledger:
         if threading.current_thread() is threading.main_thread():
             for notice in self.news():
                 with swallowed():  # a warning may be an error, which must not lose the reply
-                    self._environment().notify(notice)
+                    self.environment().notify(notice)
 
     # --- Requests ------------------------------------------------------------------------------
 
     def begin(self, reservation: Reservation) -> None:
-        """Reserve the estimated cost of a request; called just before it is sent.
+        """Reserve the amount of a request; called just before it is sent.
 
         Args:
             reservation: the request.
 
         Raises:
-            BudgetError: the request exceeds a budget; nothing was sent.
-            InputError: a budget cannot be read.
+            ChatError: a limit refuses it; nothing was sent.
         """
         with self._lock:
-            reservation.amount = self.needed(reservation)
+            amounts = [limit.reserve(reservation) for limit in self.limits]
+            reservation.amount = max(amounts, default=0)
             alone = all(held.service != reservation.service for held in self._held)
             self.meter(reservation.service).begin(alone=alone)
             self._held.add(reservation)
 
-    def needed(self, reservation: Reservation) -> int:
-        """Return the credits to reserve for a request; nothing is reserved.
-
-        Args:
-            reservation: the request.
-
-        Raises:
-            BudgetError: the request exceeds a budget.
-            InputError: a budget cannot be read.
-        """
-        if not reservation.counts:
-            return 0
-        meter = self.meter(reservation.service)
-        dearest = meter.dearest
-        needed = dearest or 0
-        for budget in self.budgets():
-            if meter.tells_no_cost:
-                budget.refuse_unknown_costs()
-            need = budget.reserve(self.used(budget), dearest)
-            if budget.unit == "credits":
-                needed = min(needed or need, need)
-        return needed
-
     def __call__(self, sending: Sending, proceed: Callable[[Sending], Answer]) -> Answer:
-        """Send a request within the budgets, and enter it.
+        """Send a request within the limits, and enter it.
 
         Args:
             sending: the request.
             proceed: the next step.
 
         Raises:
-            BudgetError: the request exceeds a budget; nothing was sent.
-            InputError: a budget cannot be read.
+            ChatError: a limit refuses it; nothing was sent.
         """
         reservation = Reservation(
             sending.client.endpoint, sending.entry, sending.cell, sending.digest
@@ -506,10 +521,19 @@ class Ledger:
         with self._lock:
             if reservation.was_sent(problem):
                 self._enter(reservation, reply, problem)
-                self._turns += reservation.counts
+                self.turns += reservation.counts
             self._held.discard(reservation)
             if reservation.counts:
-                self._note_budgets()
+                self._news += [line for limit in self.limits for line in limit.notices()]
+
+    def take_reply(self, prepared: Prepared, reply: Reply) -> None:
+        """Note the tokens of a question.
+
+        Args:
+            prepared: the question.
+            reply: its reply, whole or in part.
+        """
+        self.note_tokens(prepared.request, reply)
 
     def note_tokens(self, request: Request, reply: Reply) -> None:
         """Note the tokens that a service counted for a request, if its answer has them.
@@ -554,15 +578,6 @@ class Ledger:
             row = meter.end(row, figures, reservation.endpoint.account)
         reservation.row = row
         self.rows.append(row)
-
-    def _note_budgets(self) -> None:
-        """Note the budgets of which 80 % are used now, each once."""
-        with swallowed(ChatError):
-            for budget in self.budgets():
-                line = budget.notice(self.used(budget))
-                if line is not None and budget not in self._noticed:
-                    self._noticed.add(budget)
-                    self._news.append(line)
 
 
 def service_of(endpoint: Endpoint) -> str:

@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import ClassVar, Final
 
 from chatmagic._fork import Lock
+from chatmagic.advice import Note, Place, sentences
 from chatmagic.cassette import transports
-from chatmagic.cassette.cassette import ActiveCassette
+from chatmagic.cassette.cassette import MODES, ActiveCassette, Cassette
 from chatmagic.cassette.transports import RecordingTransport
 from chatmagic.errors import ChatError
+from chatmagic.safe_text import counted
+from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.exchange import Answer, Sending, send
+from chatmagic.session.feature import Feature, Line, Setting, one_of
+
+CASSETTE_MODES: Final = {
+    "record": "it answers recorded requests; others are sent and saved",
+    "replay": "nothing is sent, no key is needed",
+    "refresh": "every request is sent again and saved",
+}
+"""The modes of a cassette, and their effects."""
+_OTHER_COPY: Final = "Put back a whole copy of the file, or choose another one."
 
 
-@dataclass(frozen=True, slots=True)
-class Recorder:
+class Recorder(Feature):
     """Link that asks a cassette first; without one a request passes unchanged.
 
     Args:
-        cassette: the session's cassette.
+        notify: shows a line to the user at once.
         lock: held while an answer is recorded.
     """
 
-    cassette: ActiveCassette
-    lock: Lock
+    name: ClassVar[str] = "cassette"
+    settings: ClassVar[tuple[Setting, ...]] = (
+        Setting("cassette", "File to record and replay."),
+        Setting("mode", f"Use of the cassette: {', '.join(MODES)}.", one_of(MODES)),
+    )
+    is_standing: ClassVar[bool] = True
+
+    def __init__(self, notify: Callable[[Note], object], lock: Lock) -> None:
+        """Start without a cassette."""
+        self.cassette = ActiveCassette(notify)
+        """The session's cassette."""
+        self.lock = lock
 
     def __call__(self, sending: Sending, proceed: Callable[[Sending], Answer]) -> Answer:
         """Answer a request from the cassette, or pass it on and record the answer.
@@ -54,3 +76,70 @@ class Recorder:
                 except ChatError as error:
                     return replace(answer, problem=error)
         return answer
+
+    def late_news(self, problem: BaseException | None) -> list[Note]:
+        """Return lines on exchanges that the cassette's file lacked, or still lacks.
+
+        Args:
+            problem: the error of the ask; one of the cassette's own says so itself.
+        """
+        current = self.cassette.current
+        is_own = problem is not None and current is not None and problem is current.trouble
+        return [] if is_own else self.cassette.news()
+
+    def close(self) -> None:
+        """Make the cassette as complete in its file as here."""
+        self.cassette.keep()
+
+    def status_rows(self, environment: ConfiguredEnvironment) -> list[tuple[str, str]]:
+        """Return the row on the cassette that is chosen; none without one.
+
+        Args:
+            environment: the settings of the kernel.
+
+        Raises:
+            InputError: the settings contradict each other.
+        """
+        words = cassette_words(environment)
+        return [] if words is None else [("Cassette", words)]
+
+    def examine(self, environment: ConfiguredEnvironment, place: Place) -> Iterator[Line]:
+        """Yield the line on the cassette, which is read anew.
+
+        Args:
+            environment: the settings to examine.
+            place: the place that shows the line.
+
+        Raises:
+            ChatError: the settings contradict each other, or the file cannot be read.
+        """
+        del place
+        choice = environment.choice()
+        if choice is None:
+            yield Line("ok", self.name, "none")
+            return
+        try:
+            count = len(Cassette(choice).interactions)
+        except ChatError as error:
+            error.advice = error.advice or sentences(_OTHER_COPY)
+            raise
+        words = f"{choice.name}, {choice.mode} ({choice.mode_from}), {counted(count, 'exchange')}"
+        yield Line("ok", self.name, words)
+
+
+def cassette_words(environment: ConfiguredEnvironment) -> str | None:
+    """Return a line on the cassette that is chosen; ``None`` without one.
+
+    Args:
+        environment: the settings of the kernel.
+
+    Raises:
+        InputError: the settings contradict each other.
+    """
+    choice = environment.choice()
+    if choice is None:
+        return None
+    return (
+        f"{choice.name} ({choice.file_from}), {choice.mode} ({choice.mode_from}): "
+        f"{CASSETTE_MODES[choice.mode]}."
+    )

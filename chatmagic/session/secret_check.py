@@ -14,11 +14,14 @@ from chatmagic.client.endpoint import Endpoint
 from chatmagic.conversation.question import Entry, Value
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
+from chatmagic.models import Reply
 from chatmagic.protocol.api_key import refuse_keys
 from chatmagic.protocol.secret_scanner import SecretVariable, secret_in, secret_variables
 from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import one_line
 from chatmagic.session.events import Ask
+from chatmagic.session.feature import Candidate, Feature
+from chatmagic.session.prepare import Prepared
 
 _HINTS: Final[Mapping[Entry, Note]] = {
     "cell": ALLOW_IN_CELL,
@@ -48,7 +51,7 @@ def _secret_names(state: int) -> tuple[str, ...]:
     return tuple({variable.name: None for variable in secret_variables(os.environ)})
 
 
-class SecretCheck:
+class SecretCheck(Feature):
     """Check of each message for secrets, before the first request that carries it.
 
     A message that was sent to an address is not checked again when a later request carries it
@@ -61,6 +64,34 @@ class SecretCheck:
         self._about = ""
         self._passed: set[int] = set()
         """Hashes of the texts that passed; the texts themselves would stay in memory."""
+
+    def check(self, candidate: Candidate) -> None:
+        """Refuse a question whose request holds a secret.
+
+        Args:
+            candidate: the question.
+
+        Raises:
+            InputError: the request holds a secret, and the ask does not allow that.
+        """
+        prepared = candidate.prepared
+        self.refuse(
+            prepared.ask,
+            prepared.window,
+            prepared.request,
+            candidate.endpoint,
+            is_sent=candidate.is_sent,
+        )
+
+    def take_reply(self, prepared: Prepared, reply: Reply) -> None:
+        """Let later requests carry the reply to an allowed ask, as it may repeat the secret.
+
+        Args:
+            prepared: the question.
+            reply: its reply, whole or in part.
+        """
+        if prepared.ask.allow_secrets:
+            self._passed.add(hash(reply.text))
 
     def refuse(
         self, asked: Ask, above: Window, request: Request, endpoint: Endpoint, *, is_sent: bool
@@ -111,14 +142,6 @@ class SecretCheck:
                 )
         if is_sent:
             self._passed.update(map(hash, [*carried, ask.prompt]))
-
-    def allow(self, text: str) -> None:
-        """Let later requests carry the reply to an allowed ask, as it may repeat the secret.
-
-        Args:
-            text: text of the reply.
-        """
-        self._passed.add(hash(text))
 
 
 def _place(text: str, ask: Ask, above: Window, variables: Iterable[SecretVariable]) -> str:

@@ -70,17 +70,15 @@ from chatmagic.session.events import (
     Thought,
     View,
 )
-from chatmagic.session.exchange import Answer, Link, Receiver, Sending, exchange
-from chatmagic.session.habits import Habits
-from chatmagic.session.key_note import KeyNote
-from chatmagic.session.ledger import Ledger, Reservation
+from chatmagic.session.exchange import Answer, Receiver, Sending, exchange
+from chatmagic.session.feature import Candidate, Feature
+from chatmagic.session.features import features_of, new_ledger
 from chatmagic.session.map.map import MapOptions
 from chatmagic.session.map.map import run as run_map
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.prepare import Prepared, keep, prepare
 from chatmagic.session.recorder import Recorder
-from chatmagic.session.secret_check import SecretCheck
 from chatmagic.session.worker import NAP, AskLock, Worker, whole
 
 if TYPE_CHECKING:
@@ -89,6 +87,7 @@ if TYPE_CHECKING:
     _Given = ParamSpec("_Given")
 
     _Result = TypeVar("_Result")
+    _FeatureT = TypeVar("_FeatureT", bound=Feature)
 
     # With a default, as from Python 3.13 on: without a schema it means ``Reply[Any]``.
     _Parsed = typing_extensions.TypeVar("_Parsed", default=Any)
@@ -137,8 +136,8 @@ class Session:
         environment: the settings of the session's place; ``None`` is plain Python.
     """
 
-    ledger = Ledger()
-    """The requests of this process, ``rows`` and ``to_dataframe()``: its budgets hold for all its
+    ledger = new_ledger()
+    """The requests of this process, ``rows`` and ``to_dataframe()``: its limits hold for all its
     sessions together."""
 
     def __init__(
@@ -148,7 +147,6 @@ class Session:
         self.conversation = Conversation()
         self.environment = environment or Environment()
         """The settings of the session's place; a change takes effect at the next ask."""
-        self.cassette = ActiveCassette(self._notify)
         self.clients = ClientPool(client)
         self.took: int | None = None
         """Approximate cost of the latest turn in credits; ``None`` if unknown."""
@@ -158,14 +156,21 @@ class Session:
         self.state_lock = Lock()
         """Lock for state that all asks share. Only workers hold it, because an interrupt of another
         thread could leave it locked."""
-        self.secret_check = SecretCheck()
-        self.habits = Habits()
+        self.features = features_of(self)
+        """The features, which a question meets in this order as links."""
+
+    def feature(self, kind: type[_FeatureT]) -> _FeatureT:
+        """Return the feature of a kind.
+
+        Args:
+            kind: its class.
+        """
+        return next(feature for feature in self.features if isinstance(feature, kind))
 
     @property
-    def links(self) -> list[Link]:
-        """The links that a question goes through on its way to the service."""
-        note = KeyNote(self.environment.notify)
-        return [note, Recorder(self.cassette, self.state_lock), self.ledger, self.habits]
+    def cassette(self) -> ActiveCassette:
+        """The cassette that answers or records this session's requests."""
+        return self.feature(Recorder).cassette
 
     @property
     def place(self) -> Place:
@@ -408,8 +413,7 @@ class Session:
                 yes=yes,
                 block=block,
             )
-            links: list[Link] = [self.ledger, self.habits]
-            sender = RowSender(self.environment, self.ledger, self.clients, links)
+            sender = RowSender(self.environment, self.ledger, self.clients, self.features)
             made = RowTemplate(ask, self.environment, sender.setup, columns=columns)
             return run_map(made, sender, rows, options)
 
@@ -466,21 +470,12 @@ class Session:
         if isinstance(problem, TooLongError) and prepared and not prepared.window.turns:
             other = (SHORTER_HINT if part == LESS else part for part in problem.advice)
             problem.advice = sentences(*other)
-        self._tell_of_cassette(problem)
+        for feature in self.features:
+            for line in feature.late_news(problem):
+                self.notify(line)
         if problem is not None:
             raise problem from None
         return cast("Outcome", ending.outcome)
-
-    def _tell_of_cassette(self, problem: BaseException | None) -> None:
-        """Show, under a reply, that the cassette's file lacked exchanges, or still lacks them.
-
-        Args:
-            problem: the error of the ask; one of the cassette's own says so itself.
-        """
-        current = self.cassette.current
-        if problem is None or current is None or problem is not current.trouble:
-            for line in self.cassette.news():
-                self._notify(line)
 
     def _work(self, ask: Ask, view: View, halt: Halt, worker: Worker[_Ending]) -> _Ending:
         """Do a whole ask, in a worker, while its thread of the conversation has no other ask."""
@@ -515,7 +510,7 @@ class Session:
         window = ask.window_in(self.conversation, order) if ask.history else NOTHING
         prepared = prepare(ask, window, self.environment.named, settings.before_address)
         asking = self._looked_up(_Asking(ask, prepared, (), order, settings))
-        news = [note_at(note, self.place) for note in self.ledger.news()]
+        news = [note_at(note, self.place) for feature in self.features for note in feature.news()]
         lookup = asking.prepared.lookup
         found = () if lookup is None else lookup.notes
         notes = (*set_aside_note(aside), *news, *found, *prepared.notes)
@@ -532,11 +527,13 @@ class Session:
             prepared = replace(prepared, lookup=lookup)
             source = lookup.source
         if source == "service":
-            endpoint = settings.service.endpoint
-            self.secret_check.refuse(
-                prepared.ask, prepared.window, prepared.request, endpoint, is_sent=True
-            )
+            self._check(Candidate(prepared, settings.service.endpoint))
         return replace(asking, prepared=prepared)
+
+    def _check(self, candidate: Candidate) -> None:
+        """Raise the error of a feature that does not let a question be sent."""
+        for feature in self.features:
+            feature.check(candidate)
 
     def _exchanged(self, asking: _Asking, halt: Halt, receiver: Receiver) -> Answer:
         """Return the answer to a question; a cassette may give it."""
@@ -564,7 +561,7 @@ class Session:
             question=prepared.ask,
             lookup=lookup,
         )
-        return exchange(sending, self.links)
+        return exchange(sending, self.features)
 
     def _asked(self, asking: _Asking, halt: Halt, receiver: Receiver) -> _Ending:
         """Exchange a question for its reply, whole or in part, and keep it."""
@@ -612,9 +609,8 @@ class Session:
         reply = replace(answer.reply, took=answer.took)
         turn, record = keep(prepared, reply, self.conversation.replies.get(ask.again or 0, ()))
         self.took = turn.reply.took
-        self.ledger.note_tokens(prepared.request, reply)
-        if ask.allow_secrets:
-            self.secret_check.allow(reply.text)
+        for feature in self.features:
+            feature.take_reply(prepared, reply)
         kept = turn if ask.part is None else continuation.joined_turn(ask.part, turn)
         if isinstance(problem, ChatError | ChatInterrupted):
             problem.reply = kept.reply
@@ -669,12 +665,15 @@ class Session:
         """Return the preview of a prepared question, if it could be sent."""
         ask, request = prepared.ask, prepared.request
         endpoint = None if service is None else service.endpoint
-        self.secret_check.refuse(ask, prepared.window, request, endpoint or CASSETTE, is_sent=False)
-        # An answer from a cassette needs no budget and no key, and may be there for this request.
-        if endpoint is not None and (cassette is None or cassette.mode == "refresh"):
-            self.ledger.needed(Reservation(endpoint, ask.entry, ask.owner, prepared.digest))
+        is_replayable = endpoint is None or (cassette is not None and cassette.mode != "refresh")
+        self._check(
+            Candidate(prepared, endpoint or CASSETTE, is_sent=False, is_replayable=is_replayable)
+        )
+        # An answer from a cassette needs no key, and may be there for this request.
+        if endpoint is not None and not is_replayable:
             endpoint.refuse_no_key()
-        request = self.habits.as_sent(request, ask, service)
+        for feature in self.features:
+            request = feature.as_sent(request, ask, service)
         texts = [request.encode().decode(), *(message.content for message in request.messages)]
         refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
         is_given = self.clients.given is not None
@@ -706,8 +705,12 @@ class Session:
 
         return leave
 
-    def _notify(self, line: Note) -> None:
-        """Show a line to the user at once; a warning that is an error loses no reply."""
+    def notify(self, line: Note) -> None:
+        """Show a line to the user at once; a warning that is an error loses no reply.
+
+        Args:
+            line: the line.
+        """
         with swallowed():
             self.environment.notify(line)
 
@@ -826,7 +829,7 @@ class Session:
         client = self.clients.client("service", self.environment.service)
         cell = self.environment.cell()[0]
         sending = Sending(client, None, digest("models"), "models", cell, halt=halt)
-        answer = exchange(sending, [self.ledger])
+        answer = exchange(sending, self.features)
         listed: ModelList = answer.whole().parsed
         return listed, answer.took
 
@@ -836,8 +839,9 @@ class Session:
         self.took = None
 
     def close(self) -> None:
-        """Close the kept connections; a cassette is as complete in its file as here."""
-        self.cassette.keep()
+        """Close the kept connections, and let each feature end its work."""
+        for feature in self.features:
+            feature.close()
         self.clients.close()
 
 

@@ -30,7 +30,7 @@ from chatmagic.archive import conversation_file
 from chatmagic.conversation import magic_line
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Parameters
-from chatmagic.doctor.doctor import Examination, Line
+from chatmagic.doctor.doctor import Examination
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
@@ -46,6 +46,7 @@ from chatmagic.safe_text import to_terminal
 from chatmagic.session import current
 from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.events import Ask, Outcome, TextView
+from chatmagic.session.feature import Line
 from chatmagic.session.session import Session
 
 

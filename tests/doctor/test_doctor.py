@@ -20,10 +20,11 @@ from chatmagic import _initial_environ
 from chatmagic.client.client import Client
 from chatmagic.client.key_store import open_store
 from chatmagic.doctor import doctor
-from chatmagic.doctor.doctor import MOST_TOKENS, QUESTION, Examination, Line
+from chatmagic.doctor.doctor import MOST_TOKENS, QUESTION, Examination
 from chatmagic.jupyter.settings import FileSettings
 from chatmagic.protocol.api_key import Secret
 from chatmagic.session.environment import ConfiguredEnvironment
+from chatmagic.session.feature import Line
 from chatmagic.session.session import Session
 
 WELL = Line("ok", "front end", "a shell: prints")

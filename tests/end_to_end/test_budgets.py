@@ -17,7 +17,7 @@ from test_many_prompts import Counting, in_file
 import chatmagic
 from chatmagic.errors import BudgetError
 from chatmagic.session.events import Ask, Listener
-from chatmagic.session.ledger import Ledger
+from chatmagic.session.features import new_ledger
 from chatmagic.session.session import Session
 
 WORKERS: Final = 8
@@ -49,8 +49,8 @@ def test_cells_panel_and_map_at_once_pass_no_budget(
 ) -> None:
     """Also of two sessions; what does not go into the budget is not sent."""
     service, credits = Counting(cost=cost), Counting().credits
-    environment = GivenEnvironment(budget=lambda: budget, notify=str)
-    monkeypatch.setattr(Session, "ledger", Ledger(lambda: environment))
+    environment = GivenEnvironment(setting=lambda _: budget, notify=str)
+    monkeypatch.setattr(Session, "ledger", new_ledger(lambda: environment))
     with Server(service) as server, chatmagic.Client(server.origin, "k") as client:
         sessions = Session(client), Session(client)
         came, has_ended = threading.Event(), threading.Event()

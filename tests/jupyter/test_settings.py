@@ -149,7 +149,7 @@ def test_where_nothing_is_set(place: ConfiguredEnvironment) -> None:
     """There is no address and no cassette, and nothing is replayed."""
     with pytest.raises(ConnectError, match="Not connected yet"):
         place.service()
-    assert (place.cassette(), place.budget(), place.model()) == (None, None, None)
+    assert (place.cassette(), place.setting("budget"), place.model()) == (None, None, None)
     assert not place.is_replaying()
     assert place.known_keys() == ()
 

@@ -1,25 +1,18 @@
-"""The ledger: what requests took, one after the other and several at once, and its budgets."""
+"""The ledger: what requests took, one after the other and several at once, and its limits."""
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
+from accounts import DIGEST, NOW, SERVICE, Account
 from environments import GivenEnvironment
 from hypothesis import given as examples
 from hypothesis import strategies as st
-from logged import Emulator
-from row_service import RowService
 
-from chatmagic import _initial_environ
-from chatmagic.client.client import Client
-from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
@@ -32,16 +25,17 @@ from chatmagic.errors import (
 )
 from chatmagic.models import Credits, Reply, Usage
 from chatmagic.session import ledger as ledger_module
-from chatmagic.session.budget import Budget
-from chatmagic.session.ledger import KEPT, Figures, Ledger, LedgerRow, Meter, Reservation
-from chatmagic.session.session import Session
+from chatmagic.session.ledger import (
+    KEPT,
+    Figures,
+    Ledger,
+    LedgerRow,
+    Limit,
+    Meter,
+    Reservation,
+)
 
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 RESET = datetime(2026, 1, 2, tzinfo=UTC)
-CREDITS = 1_000
-SERVICE = Endpoint("https://a.example", "bearer", None, "test")
-EMULATOR = replace(SERVICE, key_from="emulator")
-DIGEST = "0" * 64
 ROW = LedgerRow(number=1, time=NOW, service=SERVICE.origin, entry="cell", cell=None, request=DIGEST)
 
 
@@ -190,134 +184,51 @@ def test_few_costs_tell_little() -> None:
     assert (with_costs(0, 0).dearest, with_costs(1, 2).turns_left(10)) == (1, 6)
 
 
-class Account:
-    """An account of a simulated service whose truth is known, and a kernel that asks it.
+def counted(account: Account) -> tuple[int, int]:
+    """Return the credits and the turns that limits count."""
+    return account.ledger.meter(SERVICE.origin).used, account.ledger.turns
 
-    Args:
-        ledger: the kernel's.
-        cost: credits that a request takes.
-        tells: whether answers tell the credits.
-    """
 
-    def __init__(self, ledger: Ledger, cost: int = 3, *, tells: bool = True) -> None:
-        """Begin with 1,000 credits."""
+class Refusing(Limit):
+    """A limit that refuses each request after the first, and has its words and its notice."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        """Allow one request."""
         self.ledger = ledger
-        self.cost = cost
-        self.tells = tells
-        self.left = CREDITS
 
-    @property
-    def used(self) -> int:
-        """What was taken from it."""
-        return CREDITS - self.left
+    def reserve(self, reservation: Reservation) -> int:
+        """Refuse all but the first, for which 5 credits are held."""
+        if self.ledger.turns or self.ledger.under_way:
+            raise BudgetError(f"Not to {reservation.service}. Nothing was sent.")
+        return 5
 
-    @property
-    def counted(self) -> tuple[int, int]:
-        """The credits and the turns that budgets count."""
-        used = self.ledger.used
-        return used(Budget.parse("1", "it")), used(Budget.parse("1 turn", "it"))
+    def notices(self) -> list[str]:
+        """Return a line."""
+        return ["that was the one"]
 
-    def reply(self, **facts: Any) -> Reply:
-        """Take a request; return its answer."""
-        self.left -= self.cost
-        told = Credits(CREDITS, self.left, None, None, NOW)
-        return Reply("yes", credits=told if self.tells else None, **facts)
+    def refuse_wrong_settings(self) -> None:
+        """Refuse them."""
+        raise InputError("It cannot be read.")
 
-    def begin(self, entry: Any = "cell", endpoint: Endpoint = SERVICE) -> Reservation:
-        """Begin a request."""
-        reservation = Reservation(endpoint, entry, "c", DIGEST)
-        self.ledger.begin(reservation)
-        return reservation
-
-    def ask(self, count: int = 1, **where: Any) -> None:
-        """Ask one request after the other."""
-        for _ in range(count):
-            reservation = self.begin(**where)
-            self.ledger.end(reservation, self.reply())
+    def words(self) -> list[str]:
+        """Return a line."""
+        return [f"{self.ledger.turns} of 1"]
 
 
-def kept(budget: str | None, lines: list[str] | None = None) -> Ledger:
-    """Return the ledger of a kernel with a budget."""
-    environment = GivenEnvironment(
-        budget=lambda: budget, notify=([] if lines is None else lines).append
-    )
-    return Ledger(lambda: environment)
-
-
-@pytest.mark.parametrize(("budget", "asked"), [("50", 16), ("20 turns", 20)])
-def test_a_constant_cost_never_passes_a_budget(budget: str, asked: int) -> None:
-    """One more is refused, and nothing of it counts."""
-    account = Account(kept(budget))
-    for _ in range(2):
-        with pytest.raises(BudgetError):
-            account.ask(100)
-    assert account.used == 3 * asked
-    assert len(account.ledger) == asked
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_several_at_once_never_pass_a_budget(seed: int) -> None:
-    """Cells and a table of prompts, whose answers overtake one another."""
-    luck = Random(seed)  # noqa: S311 - a seeded run
-    account = Account(kept("100"), luck.randint(1, 7))
-    under_way: list[tuple[Reservation, Reply]] = []
-    refused = 0
-    while refused < 5:
-        if luck.random() < 0.6:
-            try:
-                under_way.append((account.begin("map"), account.reply()))
-            except BudgetError:
-                refused += not under_way
-        if under_way and luck.random() < 0.5:
-            account.ledger.end(*under_way.pop(luck.randrange(len(under_way))))
-    assert 100 - 3 * account.cost < account.used <= 100
-    assert account.counted[0] == account.used
-
-
-def test_the_environments_budget_holds_beside_the_notebooks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A notebook can lower it, and not raise it."""
-    monkeypatch.setattr(_initial_environ, "BUDGET", "4 turns")
-    for budget, asked in [("1000", 4), ("2 turns", 2), (None, 4)]:
-        account = Account(kept(budget))
-        with pytest.raises(BudgetError):
-            account.ask(100)
-        assert account.used == 3 * asked
-
-
-def test_what_the_emulator_answers_counts_nothing() -> None:
-    """That of the kernel, and another one of this process, as long as it listens."""
-    account = Account(kept("2 turns"))
-    account.ask(5, endpoint=EMULATOR)
-    with Emulator() as other:
-        account.ask(5, endpoint=replace(SERVICE, base_url=other.url))
-    assert account.counted == (0, 0)
-    assert [row.service for row in account.ledger][4:6] == ["emulator", other.url]
-    with pytest.raises(BudgetError):
-        account.ask(3, endpoint=replace(SERVICE, base_url=other.url))
-
-
-@pytest.mark.parametrize("budget", ["2 turns", "2"])
-def test_no_answer_lifts_a_budget(budget: str) -> None:
-    """A service that says that it is the emulator is counted as any other."""
-    account = Account(kept(budget))
-    for _ in range(2):
-        account.ledger.end(account.begin(), account.reply(origin="emulator"))
-    with pytest.raises(BudgetError):
-        account.begin()
-
-
-def test_credits_that_nobody_tells() -> None:
-    """A budget in credits refuses after the first answer, one in turns goes on."""
-    account = Account(kept("50"), tells=False)
-    account.ask()
-    with pytest.raises(BudgetError, match="the answers report no credits"):
+def test_a_limit_refuses_a_request_before_it_begins() -> None:
+    """It holds an amount for each that it allows, and its lines are the ledger's."""
+    account = Account(Ledger(GivenEnvironment, [Limit, Refusing]))
+    ledger = account.ledger
+    held = account.begin()
+    assert ([request.amount for request in ledger.under_way], held.amount) == ([5], 5)
+    ledger.end(held, account.reply())
+    with pytest.raises(BudgetError, match="Nothing was sent"):
         account.ask()
-    account = Account(kept("20 turns"), tells=False)
-    with pytest.raises(BudgetError):
-        account.ask(100)
-    assert account.used == 60
+    assert (len(ledger), ledger.under_way) == (1, ())
+    assert (ledger.news(), ledger.news()) == (["that was the one"], [])
+    assert ledger.limit_words() == ["1 of 1"]
+    with pytest.raises(InputError, match="cannot be read"):
+        ledger.refuse_wrong_limits()
 
 
 @pytest.mark.parametrize(
@@ -335,39 +246,27 @@ def test_credits_that_nobody_tells() -> None:
 )
 def test_what_was_not_sent_is_no_request(problem: BaseException, *, was_sent: bool) -> None:
     """It is in no ledger, and its reservation is released."""
-    account = Account(kept("50"))
+    account = Account(Ledger())
     account.ledger.end(account.begin(), None, problem)
-    assert account.counted[1] == len(account.ledger) == was_sent
+    assert counted(account)[1] == len(account.ledger) == was_sent
+    assert account.ledger.under_way == ()
 
 
 def test_what_was_refused_takes_a_turn_and_no_credits() -> None:
     """Where its answer tells none; what broke off takes the estimate."""
-    account = Account(kept("50"))
+    account = Account(Ledger())
     account.ask(2)
     account.ledger.end(account.begin(), None, RequestRejectedError("no", status=400))
-    assert account.counted == (6, 3)
+    assert counted(account) == (6, 3)
     account.ledger.end(account.begin(), Reply(""), ChatInterrupted("stopped"))
-    assert account.counted == (9, 4)
+    assert counted(account) == (9, 4)
     errors = [row.error for row in account.ledger]
     assert errors == [None, None, "RequestRejectedError", "ChatInterrupted"]
 
 
-def test_a_notice_of_another_thread_waits() -> None:
-    """What would be printed now would stand in the output of some cell."""
-    lines: list[str] = []
-    account = Account(kept("5 turns", lines))
-    thread = threading.Thread(target=account.ask, args=[4])
-    thread.start()
-    thread.join()
-    assert lines == []
-    account.ledger.tell()
-    assert lines == ["4 of the budget of 5 turns are used; others may share the quota."]
-    assert account.ledger.news() == []
-
-
 def test_a_row_has_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the digests that join it with its turn; the rows are a DataFrame's."""
-    account = Account(kept(None))
+    account = Account(Ledger())
     account.ask()
     account.ledger.end(account.begin("panel"), account.reply(usage=Usage(5, 7, 12)))
     row = account.ledger.rows[1]
@@ -381,27 +280,3 @@ def test_a_row_has_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert given == [(LedgerRow, account.ledger)]
     assert repr(account.ledger) == "<Ledger of 2 requests>"
     assert Ledger().rows.maxlen == KEPT
-
-
-@pytest.mark.parametrize(("budget", "asked"), [("3", 3), ("2 turns", 2)])
-def test_all_sessions_of_a_process_ask_within_its_budget(
-    budget: str, asked: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One question more is refused before it is sent; its turn is not there."""
-    service = RowService(CREDITS)
-    environment = GivenEnvironment(budget=lambda: budget)
-    monkeypatch.setattr(Session, "ledger", Ledger(lambda: environment))
-    with Client(transport=service) as client:
-        session, another = Session(client), Session(client)
-        for _ in range(asked):
-            session.ask("Hello?")  # the notice that becomes an error here stops none
-        for each in (session, another):
-            with pytest.raises(BudgetError, match=r"Nothing was sent\."):
-                each.ask("Hello?")
-            with pytest.raises(BudgetError, match=r"Nothing was sent\."):
-                each.map("{{ it }}", ["Hello?"], yes=True, file=tmp_path / "rows.jsonl")
-    assert len(service.bodies) == asked
-    assert [row.took for row in another.ledger] == [None, 1, 1][:asked]
-    assert [(row.request, row.reply) for row in session.ledger] == [
-        (turn.record.request, turn.record.reply) for turn in session.conversation if turn.record
-    ]

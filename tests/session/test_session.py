@@ -49,6 +49,7 @@ from chatmagic.errors import (
 )
 from chatmagic.protocol.api_key import Secret
 from chatmagic.session.budget import Budget
+from chatmagic.session.budget_limit import Budgets
 from chatmagic.session.events import (
     Ask,
     Began,
@@ -60,7 +61,7 @@ from chatmagic.session.events import (
     Thought,
     View,
 )
-from chatmagic.session.ledger import Ledger
+from chatmagic.session.features import new_ledger
 from chatmagic.session.session import Session
 
 
@@ -323,14 +324,16 @@ def followed(event: Event) -> str:
 
 
 @pytest.mark.parametrize("mode", [None, "record"])
-def test_the_order_in_which_a_user_sees_an_ask(mode: Mode | None, tmp_path: Path) -> None:
+def test_the_order_in_which_a_user_sees_an_ask(
+    mode: Mode | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Notes, then that it is sent, then the request; at the end all is kept, and nothing locked."""
     service, seen, path = RowService(9), list[str](), tmp_path / "tape.jsonl"
     setup = None if mode is None else CassetteConfig(path, mode)
     environment = GivenEnvironment(cassette=lambda: setup, notify=seen.append)
-    vars(environment)["budget"] = lambda: "1 turn"
+    vars(environment)["setting"] = lambda _: "1 turn"
+    monkeypatch.setattr(Session, "ledger", new_ledger(lambda: environment))
     session = Session(Client(transport=service), environment=environment)
-    vars(session)["ledger"] = Ledger(lambda: environment)
     view = Watched(session, seen)
 
     def before(_: str) -> None:
@@ -701,8 +704,8 @@ def test_one_that_the_budget_has_no_room_for_is_not_sent_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The error is that of the request that was sent."""
-    environment = GivenEnvironment(budget=lambda: "2 turns")
-    monkeypatch.setattr(Session, "ledger", Ledger(lambda: environment))
+    environment = GivenEnvironment(setting=lambda _: "2 turns")
+    monkeypatch.setattr(Session, "ledger", new_ledger(lambda: environment))
     service = ShortService(15)
     session = Session(Client(transport=service))
     session.ask("aaaa")
@@ -806,7 +809,7 @@ def test_it_is_in_the_ledger_and_no_question() -> None:
         assert [*session.ledger.meter(server.origin).costs] == [10]
         # Of the first question's cost the budgets learn by the second.
         budgets = [Budget.parse(text, "it") for text in ("50", "50 turns")]
-        assert [session.ledger.used(budget) for budget in budgets] == [21, 4]
+        assert [session.ledger.limit(Budgets).used(budget) for budget in budgets] == [21, 4]
         assert len(session.conversation) == 2
 
 

@@ -14,8 +14,8 @@ from chatmagic.conversation.magic_line import Option
 from chatmagic.errors import ChatError
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
-from chatmagic.jupyter.status import CASSETTE_MODES, cassette_words
 from chatmagic.safe_text import counted, one_line, unlinked
+from chatmagic.session.recorder import CASSETTE_MODES, cassette_words
 from chatmagic.session.session import Session
 
 NOTHING_IS_SENT: Final = (

@@ -16,7 +16,7 @@ from chatmagic.client import config, key_store
 from chatmagic.client.endpoint import request_fields
 from chatmagic.conversation.magic_line import Option
 from chatmagic.conversation.question import unquoted
-from chatmagic.doctor.doctor import Examination, Line
+from chatmagic.doctor.doctor import Examination
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.jupyter import reply_views, transcript
 from chatmagic.jupyter.cells.running_cell import Audience, host_of, running
@@ -25,6 +25,7 @@ from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.jupyter.status import address_rows, service_words
 from chatmagic.protocol.api_key import Secret, redacted
+from chatmagic.session.feature import Line
 
 MOST_LISTED: Final = 500
 """Largest number of listed models."""

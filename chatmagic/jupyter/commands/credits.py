@@ -1,4 +1,4 @@
-"""``%chat_credits``: the large gauge, or the requests' costs and the budgets."""
+"""``%chat_credits``: the large gauge, or the requests' costs and their limits."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
 from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
+from chatmagic.protocol.credits import OTHERS
 from chatmagic.render import gauge
 from chatmagic.safe_text import counted
-from chatmagic.session.budget import OTHERS
 from chatmagic.session.ledger import EMULATOR, Ledger, LedgerRow, Meter, Sure
 
 MOST_SHOWN: Final = 20
@@ -41,21 +41,21 @@ def _credits(kernel: Kernel, given: Arguments) -> None:
 
 
 def usage(ledger: Ledger, service: str) -> tuple[str, str]:
-    """Return the requests and the budgets of a kernel, as HTML and as text.
+    """Return the requests of a kernel and their limits, as HTML and as text.
 
     Args:
-        ledger: the kernel's requests and budgets.
+        ledger: the kernel's requests and limits.
         service: origin of the connected service, or ``emulator``.
 
     Raises:
-        InputError: a budget cannot be read.
+        InputError: a limit cannot be read.
     """
     rows = [row for row in ledger if row.service == service]
     meter = ledger.meter(service)
     if not rows:
         to = f" to {service}" if ledger.rows else ""
         none = f"No request was sent from this kernel{to} yet."
-        return transcript.page(none, *ledger.budget_words(), name="Usage")
+        return transcript.page(none, *ledger.limit_words(), name="Usage")
     lately = _lately(meter)
     sentence = f"{counted(len(rows), 'request')} of this kernel to {service}"
     sentence += f": {lately}." if lately else "."
@@ -73,7 +73,7 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
     table = transcript.table(heads, cells, "Requests")
     html, text = transcript.folded("Each request as a table", table, *captions)
     plot = _plot(meter.credits, rows[-MOST_PLOTTED:])
-    return transcript.page(sentence, *ledger.budget_words(), (plot + html, text), name="Usage")
+    return transcript.page(sentence, *ledger.limit_words(), (plot + html, text), name="Usage")
 
 
 def _lately(meter: Meter) -> str:
@@ -126,7 +126,7 @@ def _cells(row: LedgerRow, before: LedgerRow | None) -> tuple[str, ...]:
 CREDITS: Final = Command(
     "chat_credits",
     _credits,
-    (Option("--usage", "show the cost of its requests, how many turns are left, the budget"),),
+    (Option("--usage", "show the cost of its requests, and how much is left"),),
     forms=("[--usage]",),
     waits=False,
 )

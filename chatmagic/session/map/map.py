@@ -66,7 +66,7 @@ def run(template: RowTemplate, sender: RowSender, source: object, options: MapOp
     try:
         job = Job(template, sender, rows, kept.open(), options)
         if not is_replay:
-            sender.ledger.budgets()  # raises for a wrong one before anything is sent
+            sender.ledger.refuse_wrong_limits()  # raises for a wrong one before anything is sent
             if not options.yes and not (job.knows_all and not job.first):
                 _agree(quote(job))
         if kept.unread:

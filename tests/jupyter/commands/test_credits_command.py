@@ -24,9 +24,10 @@ from chatmagic.client import stream as streaming
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.jupyter.commands.credits import usage
 from chatmagic.models import Reply
-from chatmagic.session.budget import OTHERS
+from chatmagic.protocol.credits import OTHERS
 from chatmagic.session.current import current_session
-from chatmagic.session.ledger import Ledger, LedgerRow, Reservation
+from chatmagic.session.features import new_ledger
+from chatmagic.session.ledger import LedgerRow, Reservation
 
 
 def test_credits(shell: Shell, emulator: Emulator) -> None:
@@ -211,7 +212,7 @@ def test_a_service_without_credits_is_not_told_of_them(
 
 def test_a_long_ledger_is_cut() -> None:
     """It says where the other rows are."""
-    ledger = Ledger(GivenEnvironment)
+    ledger = new_ledger(GivenEnvironment)
     for _ in range(30):
         reservation = Reservation(SERVICE, "map", None, "0" * 64)
         ledger.begin(reservation)
@@ -225,7 +226,7 @@ def test_a_long_ledger_is_cut() -> None:
 
 def test_a_date_is_said_once() -> None:
     """A row has it if the row before has another; without credits tokens are drawn."""
-    ledger = Ledger(GivenEnvironment)
+    ledger = new_ledger(GivenEnvironment)
     row = LedgerRow(
         number=1, time=NOW, service="a", entry="cell", cell=None, request="0", total_tokens=5
     )
@@ -239,7 +240,7 @@ def test_a_date_is_said_once() -> None:
 
 def test_rows_have_names_for_people() -> None:
     """Also one that failed, or whose figures are not known."""
-    ledger = Ledger(GivenEnvironment)
+    ledger = new_ledger(GivenEnvironment)
     ledger.rows.append(
         LedgerRow(
             number=1,

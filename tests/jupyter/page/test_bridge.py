@@ -20,7 +20,7 @@ from chatmagic.conversation.record import owner_of
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter.page import drawing_loop
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop, Drawn
-from chatmagic.session.budget import OTHERS
+from chatmagic.protocol.credits import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, Began, Ended, Event, Fragment, View
 

@@ -12,7 +12,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import owner_of
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter.page import marks as module
-from chatmagic.session.budget import OTHERS
+from chatmagic.protocol.credits import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, Began, Ended
 
