@@ -31,6 +31,11 @@ from chatmagic.safe_text import PROSE, TYPESET, one_line, visible
 MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render, plain ones 1 s
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
 _EACH_FORMULA: Final = 10  # characters added for each formula: 2 ms
+MOST_ADDRESSES: Final = 1_000_000
+"""Characters of all addresses of a reply, after which no more links are made.
+
+A long address that is defined once could otherwise stand in thousands of links.
+"""
 MOST_BLOCKS: Final = 5_000  # paragraphs and the like; a page takes about 0.4 ms to lay one out
 # Pygments can take quadratic time, above all on endless lines and on white space.
 _MOST_COLOURED: Final = 10_000  # characters of code in a reply
@@ -106,7 +111,7 @@ def environment(*, live: bool, breaks: bool = False) -> EnvType:
     return {
         "live": live,
         "breaks": breaks,
-        **dict.fromkeys(("coloured", "tex"), 0),
+        **dict.fromkeys(("coloured", "tex", "addresses"), 0),
         "cut": False,
         "above": [],
         "after": [],
@@ -195,6 +200,16 @@ def text_of_link(tokens: Sequence[Token], begin: int) -> str:
         parts.append(tokens[place].content)
         place += 1
     return "".join(parts)
+
+
+def picture_name(alt: str, href: str) -> str:
+    """Return the name of a picture: its description, or else the beginning of its address.
+
+    Args:
+        alt: the description.
+        href: the address.
+    """
+    return alt.strip() or one_line(href[:100], 80)
 
 
 def heading_tag(levels: Sequence[int]) -> str:
@@ -288,9 +303,8 @@ class _Renderer(RendererHTML):
         return self.fence(*rest)
 
     def link_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
-        tags = links.tags(str(tokens[idx].attrs["href"]), text_of_link(tokens, idx))
-        # A link cannot hold another link.
-        before, after = ("", "") if env["after"] else tags
+        text = text_of_link(tokens, idx)
+        before, after = self._link_tags(str(tokens[idx].attrs["href"]), text, env)
         env["after"].append(after)
         return before
 
@@ -299,10 +313,16 @@ class _Renderer(RendererHTML):
 
     def image(self, tokens: Sequence[Token], idx: int, options: Any, env: EnvType) -> str:
         href = str(tokens[idx].attrs["src"])
-        alt = self.renderInlineAsText(tokens[idx].children, options, env).strip()
-        alt = alt or one_line(href, 80)
-        before, after = ("", "") if env["after"] else links.tags(href, alt)
-        return f"{before}{escape(f'image: {alt}')}{after}"
+        name = picture_name(self.renderInlineAsText(tokens[idx].children, options, env), href)
+        before, after = self._link_tags(href, name, env)
+        return f"{before}{escape(f'image: {name}')}{after}"
+
+    def _link_tags(self, href: str, text: str, env: EnvType) -> tuple[str, str]:
+        """Return the HTML before and after the text of a link; a link holds no other link."""
+        env["addresses"] += len(href)
+        if env["after"] or env["addresses"] > MOST_ADDRESSES:
+            return "", ""
+        return links.tags(href, text)
 
     def formula(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         token = tokens[idx]

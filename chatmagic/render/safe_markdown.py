@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
-from markdown_it.tree import SyntaxTreeNode
 
 from chatmagic._log import log_swallowed
 from chatmagic.render import formula_allowlist, links, markdown, markdown_parser
-from chatmagic.safe_text import JOINER, one_line, visible
+from chatmagic.safe_text import JOINER, visible
 from chatmagic.safe_text import fenced as fenced_text
 
 _PARSER: Final = markdown_parser.parser(RendererHTML)
+_RENDERER: Final = RendererHTML()
 
 _SIGN: Final = re.compile(
     r"[\\`*_{}\[\]<>&$|~^@#!]|(?<=-)-|-(?=-)|:(?=[^\s\d])|(?<!\d):(?=\d)|(?<=www)\."
@@ -59,7 +59,7 @@ def to_markdown(text: str) -> str:
         tokens = _PARSER.parse(visible(text))
         if markdown.is_too_deep(tokens) or markdown.block_count(tokens) > markdown.MOST_BLOCKS:
             return as_typed(text)
-        return visible(_MarkdownWriter().blocks(SyntaxTreeNode(tokens).children))
+        return visible(_MarkdownWriter().blocks(_block_tree(tokens)))
     except Exception as error:  # noqa: BLE001 - no reply may be lost to a fault
         log_swallowed(error)
         return as_typed(text)
@@ -120,91 +120,148 @@ def _apart(match: re.Match[str]) -> str:
     return match[0] + JOINER
 
 
+class _Block(NamedTuple):
+    """Block of a reply: its token, and the blocks or the lines of text inside it."""
+
+    token: Token
+    inside: list[_Block]
+
+
+def _block_tree(tokens: Sequence[Token]) -> list[_Block]:
+    """Return the blocks of a reply; the tokens of a line of text stay a flat list.
+
+    The tree of markdown-it copies the tokens of a line at each level of its emphasis, which takes
+    quadratic time.
+
+    Args:
+        tokens: the tokens of the reply.
+    """
+    blocks: list[_Block] = []
+    opened = [blocks]  # the lists of blocks that are open, outermost first
+    for token in tokens:
+        if token.nesting < 0:
+            opened.pop()
+            continue
+        block = _Block(token, [])
+        opened[-1].append(block)
+        if token.nesting > 0:
+            opened.append(block.inside)
+    return blocks
+
+
 class _MarkdownWriter:
     """Writer of a reply's blocks, with a method for each type; it remembers the headings above."""
 
     def __init__(self) -> None:
         self._above: list[int] = []
         self._in_table = False
+        self._addresses = 0  # characters of the addresses written so far
 
-    def blocks(self, nodes: Sequence[SyntaxTreeNode]) -> str:
+    def blocks(self, blocks: Sequence[_Block]) -> str:
         """Return blocks one below the other.
 
         Args:
-            nodes: the blocks.
+            blocks: the blocks.
         """
-        written = ""
-        for place, node in enumerate(nodes):
+        written = list[str]()
+        for place, block in enumerate(blocks):
+            kind = block.token.type.removesuffix("_open")
             # In a tight list no empty line stands between an item's text and its inner list.
-            is_tight = place and nodes[place - 1].hidden and node.type.endswith("_list")
-            written += ("\n" if is_tight else "\n\n") * bool(place)
-            written += getattr(self, f"write_{node.type}", self._words)(node)
-        return written
+            is_tight = place and blocks[place - 1].token.hidden and kind.endswith("_list")
+            written.append(("\n" if is_tight else "\n\n") * bool(place))
+            written.append(getattr(self, f"write_{kind}", self._words)(block))
+        return "".join(written)
 
-    def write_heading(self, node: SyntaxTreeNode) -> str:
-        level = int(node.tag[1])
+    def write_heading(self, block: _Block) -> str:
+        level = int(block.token.tag[1])
         self._above = [*(other for other in self._above if other < level), level]
-        return f"{'#' * int(markdown.heading_tag(self._above)[1])} {self._words(node)}"
+        return f"{'#' * int(markdown.heading_tag(self._above)[1])} {self._words(block)}"
 
-    def write_hr(self, _: SyntaxTreeNode) -> str:
+    def write_hr(self, _: _Block) -> str:
         return "___"
 
-    def write_fence(self, node: SyntaxTreeNode) -> str:
-        return code_block(node.content.removesuffix("\n"), markdown.language_name(node.info))
+    def write_fence(self, block: _Block) -> str:
+        token = block.token
+        return code_block(token.content.removesuffix("\n"), markdown.language_name(token.info))
 
     write_code_block = write_fence
 
-    def write_blockquote(self, node: SyntaxTreeNode) -> str:
-        return _indented("> ", "> ", self.blocks(node.children))
+    def write_blockquote(self, block: _Block) -> str:
+        return _indented("> ", "> ", self.blocks(block.inside))
 
-    def write_formula(self, node: SyntaxTreeNode) -> str:
-        [token] = node.to_tokens()
-        return self._formula(token) or code_block(token.markup)
+    def write_formula(self, block: _Block) -> str:
+        return self._formula(block.token) or code_block(block.token.markup)
 
-    def _words(self, node: SyntaxTreeNode) -> str:
+    def _words(self, block: _Block) -> str:
         """Return the text of a block that holds no other blocks."""
-        inline = (self._inline(child.to_tokens()[0].children or []) for child in node.children)
+        inline = (self._inline(line.token.children or []) for line in block.inside)
         return _at_line_start("".join(inline))
 
-    def write_bullet_list(self, node: SyntaxTreeNode) -> str:
-        first = int(node.attrs.get("start", 1))
+    def write_bullet_list(self, block: _Block) -> str:
+        first = int(block.token.attrs.get("start", 1))
+        is_ordered = block.token.type == "ordered_list_open"
         items = []
-        for number, item in enumerate(node.children, first):
-            mark = f"{number if node.type == 'ordered_list' else ''}{item.markup} "
-            items.append(_indented(mark, " " * len(mark), self.blocks(item.children)))
-        is_tight = all(child.hidden for item in node.children for child in item.children[:1])
+        for number, item in enumerate(block.inside, first):
+            mark = f"{number if is_ordered else ''}{item.token.markup} "
+            items.append(_indented(mark, " " * len(mark), self.blocks(item.inside)))
+        is_tight = all(part.token.hidden for item in block.inside for part in item.inside[:1])
         return ("\n" if is_tight else "\n\n").join(items)
 
     write_ordered_list = write_bullet_list
 
-    def write_table(self, node: SyntaxTreeNode) -> str:
+    def write_table(self, block: _Block) -> str:
         self._in_table = True
-        rows = [row.children for part in node.children for row in part.children]
+        rows = [row.inside for part in block.inside for row in part.inside]
         lines = [f"| {' | '.join(map(self._words, row))} |" for row in rows]
         self._in_table = False
-        styles = (str(cell.attrs.get("style", "")).rpartition(":")[2] for cell in rows[0])
+        styles = (str(cell.token.attrs.get("style", "")).rpartition(":")[2] for cell in rows[0])
         lines.insert(1, f"|{'|'.join(_SIDES.get(style, '---') for style in styles)}|")
         return "\n".join(lines)
 
     def _inline(self, tokens: Sequence[Token]) -> str:
-        written = ""
+        parts = list[str]()
+        is_formula = False  # whether a formula ends what is written
         ends: list[str] = []  # the ends of the open links
         for place, token in enumerate(tokens):
             if token.type == "link_open":
                 text = markdown.text_of_link(tokens, place)
-                part, end = ("", "") if ends else _link(str(token.attrs["href"]), text)
+                part, end = ("", "") if ends else self._link(str(token.attrs["href"]), text)
                 ends.append(end)
             elif token.type == "link_close":
                 part = ends.pop()
             elif token.type == "image":
-                part = _image(token, in_link=bool(ends))
+                part = self._image(token, in_link=bool(ends))
             else:
                 part = self._part(token)
-            if written.endswith("$") and part[:1].isdigit():
+            if is_formula and part[:1].isdigit():
                 part = f"&#{ord(part[0])};{part[1:]}"  # before a digit no dollar ends a formula
-            # Two formulas must not make one "$$".
-            written += JOINER * (written.endswith("$") and part.startswith("$")) + part
-        return written
+            elif is_formula and part.startswith("$"):
+                part = f"{JOINER}{part}"  # two formulas must not make one "$$"
+            parts.append(part)
+            is_formula = part.endswith("$") if part else is_formula
+        return "".join(parts)
+
+    def _link(self, href: str, text: str) -> tuple[str, str]:
+        """Return the Markdown before and after a link's text.
+
+        A forbidden address makes no link, nor does one after the first
+        :data:`chatmagic.render.markdown.MOST_ADDRESSES` characters.
+        """
+        self._addresses += len(href)
+        if self._addresses > markdown.MOST_ADDRESSES:
+            return "", ""
+        note = _escaped(links.link_note(text, href))
+        if not links.target(href):
+            return "", note
+        return "[", f"{note}](<{_IN_ADDRESS.sub(_reference, href)}>)"
+
+    def _image(self, token: Token, *, in_link: bool) -> str:
+        """Return a picture as a link to it."""
+        href = str(token.attrs["src"])
+        alt = _RENDERER.renderInlineAsText(token.children, _PARSER.options, {})
+        name = markdown.picture_name(alt, href)
+        before, after = ("", "") if in_link else self._link(href, name)
+        return f"{before}{_escaped(f'image: {name}')}{after}"
 
     def _part(self, token: Token) -> str:
         match token.type:
@@ -261,20 +318,3 @@ def _inner(match: re.Match[str]) -> str:
 def _indented(first: str, rest: str, block: str) -> str:
     """Return a block with a mark before its first line, and an indent before each other line."""
     return (first + block.replace("\n", f"\n{rest}")).replace(f"\n{rest}\n", f"\n{rest.rstrip()}\n")
-
-
-def _link(href: str, text: str) -> tuple[str, str]:
-    """Return the Markdown before and after a link's text; a forbidden address makes no link."""
-    note = _escaped(links.link_note(text, href))
-    if not links.target(href):
-        return "", note
-    return "[", f"{note}](<{_IN_ADDRESS.sub(_reference, href)}>)"
-
-
-def _image(token: Token, *, in_link: bool) -> str:
-    """Return a picture as a link to it."""
-    href = str(token.attrs["src"])
-    alt = RendererHTML().renderInlineAsText(token.children, _PARSER.options, {}).strip()
-    alt = alt or one_line(href, 80)
-    before, after = ("", "") if in_link else _link(href, alt)
-    return f"{before}{_escaped(f'image: {alt}')}{after}"

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from unittest.mock import Mock
 from urllib.parse import urlsplit
 
+import pathological
 import pytest
 from hostile import CORPUS
 from hypothesis import given
@@ -618,3 +619,22 @@ def test_lines_as_typed(text: str, html: str) -> None:
     """What a person typed keeps its line ends; a reply's are Markdown's."""
     assert html in markdown.to_html(text, breaks=True)
     assert "<br>" not in markdown.to_html(text)
+
+
+@pytest.mark.parametrize("name", pathological.CASES)
+def test_a_pathological_text_takes_linear_time(name: str) -> None:
+    """Of calls for each character, built-in ones included."""
+    small, large = (pathological.CASES[name](size) for size in (150, 900))
+    costs = [pathological.calls(to_html, text) / len(text) for text in (small, large)]
+    assert costs[1] < 1.2 * costs[0]
+
+
+def test_a_long_address_does_not_stand_in_thousands_of_links() -> None:
+    """It is defined once; a link after the limit is its text alone, also while a reply streams."""
+    text = f"[a]: http://{'u' * 200_000}\n\n" + "[a] ![][a] " * 2_000
+    html = to_html(text)
+    assert len(html) < 3_000_000
+    assert f"a image: http://{'u' * 72}…</p>" in html
+    live = live_reply("markdown")
+    live.feed(f"[a]: http://{'u' * 1_400}\n\n" + f"{'[a] ' * 200}\n\n" * 100)
+    assert sum(map(len, live.blocks)) < 4_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import pathological
 import pytest
 from hostile import CORPUS
 from markdown_it import MarkdownIt
@@ -201,3 +202,18 @@ def test_another_parser_finds_nothing_that_acts(hostile_text: str) -> None:
     tokens = ANOTHER.parse(to_markdown(hostile_text))
     found = {child.type for token in tokens for child in [token, *(token.children or [])]}
     assert not found & {"html_block", "html_inline", "image"}
+
+
+@pytest.mark.parametrize("name", pathological.CASES)
+def test_a_pathological_text_takes_linear_time(name: str) -> None:
+    """Of calls for each character, built-in ones included: no level copies the ones inside it."""
+    small, large = (pathological.CASES[name](size) for size in (150, 900))
+    costs = [pathological.calls(to_markdown, text) / len(text) for text in (small, large)]
+    assert costs[1] < 1.2 * costs[0]
+
+
+def test_a_long_address_does_not_stand_in_thousands_of_links() -> None:
+    """It is defined once; a link after the limit is its text alone."""
+    written = to_markdown(f"[a]: http://{'u' * 200_000}\n\n" + "[a] ![][a] " * 2_000)
+    assert len(written) < 2_000_000
+    assert written.endswith("a image: http&#58;//" + "u" * 72 + "…")
