@@ -77,14 +77,28 @@ class Completion:
         return "".join(self.fragments)
 
 
-def complete(messages: Sequence[Message], max_tokens: int | None = None) -> Completion:
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Form of a reply in JSON that a request's ``response_format`` asks for.
+
+    Args:
+        schema: the JSON schema; ``None`` for any JSON.
+    """
+
+    schema: Any = None
+
+
+def complete(
+    messages: Sequence[Message], max_tokens: int | None = None, form: Form | None = None
+) -> Completion:
     """Return the reply to a conversation, in tokens.
 
     Args:
         messages: the conversation so far, oldest first.
         max_tokens: largest number of tokens of the reply; ``None`` is no limit.
+        form: the form that the request asks for beside its messages; ``None`` is none.
     """
-    whole = tokens(reply_to(messages))
+    whole = tokens(reply_to(messages, form))
     sent = whole if max_tokens is None else whole[:max_tokens]
     asked = sum(len(tokens(message.content)) for message in messages)
     return Completion(
@@ -103,11 +117,12 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def reply_to(messages: Sequence[Message]) -> str:
+def reply_to(messages: Sequence[Message], form: Form | None = None) -> str:
     """Return the whole reply to a conversation.
 
     Args:
         messages: the conversation so far, oldest first.
+        form: as for :func:`complete`.
     """
     end = len(messages)
     parts: list[str] = []
@@ -116,8 +131,8 @@ def reply_to(messages: Sequence[Message]) -> str:
         if messages[end].role == "assistant":
             parts.append(messages[end].content)
     if end in (0, len(messages)):
-        return _answer(messages)
-    whole = _answer(messages[:end])
+        return _answer(messages, form)
+    whole = _answer(messages[:end], form)
     part = "".join(reversed(parts))
     if whole.startswith(part) and whole != part:
         return whole[len(part) :]
@@ -144,7 +159,7 @@ def _asks_to_continue(message: Message) -> bool:
     return message.role == "user" and _CONTINUE.fullmatch(message.content) is not None
 
 
-def _answer(messages: Sequence[Message]) -> str:
+def _answer(messages: Sequence[Message], form: Form | None) -> str:
     """Return the reply to the last message of the user."""
     asked = [without_lone_surrogates(m.content) for m in messages if m.role == "user"]
     question = asked[-1] if asked else ""
@@ -154,17 +169,26 @@ def _answer(messages: Sequence[Message]) -> str:
         return _count(int(match[1].replace(",", "")))
     if match := _JSON.search(question):
         return json.dumps(_practice(question, match[1]), ensure_ascii=False)
+    if form is not None:
+        return json.dumps(_example(question, form.schema), ensure_ascii=False)
     return "\n\n".join([_body(question), _SIGNATURE, _carried(len(messages), asked[:-1])])
 
 
 def _practice(question: str, schema: str | None) -> Any:
     """Return a JSON value for a question that asks for one, by its schema if it has one."""
+    try:
+        return _example(question, None if schema is None else json.loads(schema))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _example(question: str, schema: Any) -> Any:
+    """Return a JSON value by a schema; one that quotes the question if there is no schema."""
     if schema is None:
         return {"question": one_line(question.rpartition("\n\n")[2], QUOTED), "from": _SIGNATURE}
     try:
-        root = json.loads(schema)
-        return _instance(root, root)
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return _instance(schema, schema)
+    except (TypeError, LookupError, AttributeError, RecursionError):
         return {}
 
 

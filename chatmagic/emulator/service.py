@@ -17,35 +17,43 @@ the points that the interface calls *not shown* the emulator chooses as follows;
 - A request costs 1 credit (``cost``) of 100 (``credits``) as soon as it is accepted, however it
   ends. A refused request costs nothing. ``used`` is never above the limit. Credits reset at each
   midnight UTC.
-- ``messages`` is required and not empty, with any roles. ``max_tokens`` is at least 1; a reply that
-  it cuts short finishes with ``length``. ``temperature`` changes nothing. Unknown fields are
-  ignored. There are no upper bounds.
+- ``messages`` is required and not empty, with any roles; a content may be a list of parts, of which
+  the texts count. ``max_tokens``, or ``max_completion_tokens``, is at least 1; a reply that it cuts
+  short finishes with ``length``. ``response_format`` gets a reply in JSON, by its schema if it has
+  one. ``stream_options`` with ``include_usage`` gets the usage once more, in a chunk without
+  choices. ``temperature`` changes nothing. Unknown fields are ignored. There are no upper bounds.
+- Answers have the further fields that common clients read: ``id``, ``object``, ``created`` and each
+  choice's ``index``. Equal requests have equal ids.
+- ``GET /v1/models`` lists the one model, and costs nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs
 
 from chatmagic.emulator import replies
 from chatmagic.protocol import sse
 from chatmagic.protocol.api_key import Auth, Secret
-from chatmagic.protocol.wire import EMULATOR_SERVER, PATH, Chunk, ErrorBody, Request
+from chatmagic.protocol.wire import EMULATOR_SERVER, PATH, Chunk, ErrorBody, Request, content_text
 
 MODEL: Final = "emulator"
+MODELS_PATH: Final = "/v1/models"
 _LONGEST_MESSAGE: Final = 300
 _ANY_KEY: Final = "Any word is a key here, unless it begins with 'invalid'."
 _ERRORS: Final[Mapping[str, tuple[int, str, Mapping[str, str]]]] = {
     "several_keys": (400, "Give the key in one way, not in several.", {}),
     "invalid_api_key": (401, "", {"WWW-Authenticate": "Bearer"}),
-    "not_found": (404, f"There is only {PATH} here.", {}),
+    "not_found": (404, f"There are only {PATH} and {MODELS_PATH} here.", {}),
     "method_not_allowed": (405, "Use POST.", {"Allow": "POST"}),
+    "read_only": (405, "Use GET.", {"Allow": "GET"}),
     "unsupported_media_type": (415, "Send Content-Type: application/json.", {}),
     "invalid_request": (400, "", {}),
 }
@@ -147,13 +155,10 @@ def respond(
     account = None
     try:
         account = _key(request), now.astimezone(UTC).date()
-        asked = _parsed(request)
-        if used.get(account, 0) < settings.credits:
-            used = {**used, account: used.get(account, 0) + settings.cost}
-            response = _accepted(asked, settings)
+        if request.path == MODELS_PATH:
+            response = _models(request, now)
         else:
-            body = _used_up(account[1], used[account], settings)
-            response = _json(HTTPStatus.TOO_MANY_REQUESTS, body.to_json())
+            response, used = _completion(request, account, used, settings, now)
     except _ErrorResponse as error:
         response = _json(error.status, error.body.to_json(), error.headers)
     headers = {**common_headers(now), **response.headers}
@@ -164,6 +169,44 @@ def respond(
             "X-RateLimit-Reset": _reset_after(account[1]),
         }
     return replace(response, headers=headers), used
+
+
+def _models(request: HttpRequest, now: datetime) -> HttpResponse:
+    """Return the list of models."""
+    if request.method not in ("GET", "HEAD"):
+        raise _ErrorResponse("read_only")
+    model = {
+        "id": MODEL,
+        "object": "model",
+        "created": int(now.timestamp()),
+        "owned_by": "chatmagic",
+    }
+    return _json(HTTPStatus.OK, {"object": "list", "data": [model]})
+
+
+def _completion(
+    request: HttpRequest,
+    account: tuple[Secret, date],
+    used: Used,
+    settings: Settings,
+    now: datetime,
+) -> tuple[HttpResponse, Used]:
+    """Return the response to a question, and the credits used after it."""
+    asked = _parsed(request)
+    if used.get(account, 0) >= settings.credits:
+        body = _used_up(account[1], used[account], settings)
+        return _json(HTTPStatus.TOO_MANY_REQUESTS, body.to_json()), used
+    answer = _Answer(
+        replies.complete(asked.messages, asked.max_tokens, _schema(asked)),
+        name=f"chatcmpl-{hashlib.sha256(request.body).hexdigest()[:24]}",
+        created=int(now.timestamp()),
+    )
+    used = {**used, account: used.get(account, 0) + settings.cost}
+    if not asked.stream:
+        return _json(HTTPStatus.OK, answer.whole()), used
+    headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+    events = answer.events(usage_alone=_wants_usage(asked))
+    return HttpResponse(HTTPStatus.OK, headers, events, settings.delay), used
 
 
 def common_headers(now: datetime) -> dict[str, str]:
@@ -215,7 +258,7 @@ def _parsed(request: HttpRequest) -> Request:
     if media_type != "application/json":
         raise _ErrorResponse("unsupported_media_type")
     try:
-        asked = Request.from_json(json.loads(request.body))
+        asked = Request.from_json(_as_texts(json.loads(request.body)))
     except json.JSONDecodeError as error:
         message = f"The body is not JSON: {error}"
     except (ValueError, RecursionError) as error:
@@ -225,6 +268,35 @@ def _parsed(request: HttpRequest) -> Request:
             return asked
         message = "max_tokens is at least 1"
     raise _ErrorResponse("invalid_request", message[:_LONGEST_MESSAGE])
+
+
+def _as_texts(body: Any) -> Any:
+    """Return a body with texts as its contents, and with the interface's name of the limit."""
+    if not isinstance(body, dict):
+        return body
+    limit = body.pop("max_completion_tokens", None)
+    if body.get("max_tokens") is None:
+        body["max_tokens"] = limit
+    messages = body.get("messages")
+    for message in messages if isinstance(messages, list) else []:
+        if isinstance(message, dict) and isinstance(message.get("content"), list):
+            message["content"] = content_text(message["content"])
+    return body
+
+
+def _schema(asked: Request) -> replies.Form | None:
+    """Return the form that a request's ``response_format`` asks for; ``None`` for text."""
+    value = asked.extra.get("response_format")
+    if not isinstance(value, dict) or value.get("type") not in ("json_object", "json_schema"):
+        return None
+    described = value.get("json_schema")
+    return replies.Form(described.get("schema") if isinstance(described, dict) else None)
+
+
+def _wants_usage(asked: Request) -> bool:
+    """Return whether a request asks for the usage in a chunk of its own."""
+    options = asked.extra.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True
 
 
 def _reset_after(day: date) -> str:
@@ -250,29 +322,56 @@ def _json(status: int, value: object, headers: Mapping[str, str] | None = None) 
     return HttpResponse(status, {**own, **(headers or {})}, (body,))
 
 
-def _accepted(request: Request, settings: Settings) -> HttpResponse:
-    completion = replies.complete(request.messages, request.max_tokens)
-    if request.stream:
-        headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-        return HttpResponse(HTTPStatus.OK, headers, _events(completion), settings.delay)
-    return _json(HTTPStatus.OK, _last_chunk(completion, completion.text, whole=True).to_json())
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Answer to a question, in either form.
 
+    Args:
+        completion: the reply.
+        name: its ``id``.
+        created: its time, in seconds since 1970.
+    """
 
-def _last_chunk(completion: replies.Completion, text: str, *, whole: bool) -> Chunk:
-    """Return the end of an answer, or a whole one, with the facts besides the text."""
-    return Chunk(
-        text,
-        whole=whole,
-        model=MODEL,
-        finish_reason=completion.finish_reason,
-        usage=completion.usage,
-    )
+    completion: replies.Completion
+    name: str
+    created: int
 
+    def whole(self) -> dict[str, Any]:
+        """Return the answer as one JSON value."""
+        return self._object("chat.completion", self._end(self.completion.text, whole=True))
 
-def _events(completion: replies.Completion) -> Iterator[bytes]:
-    """Yield the stream's events: one for each fragment, and the end."""
-    *earlier, last = completion.fragments or ("",)
-    for fragment in earlier:
-        yield sse.encode_event(Chunk(fragment, model=MODEL).to_json())
-    yield sse.encode_event(_last_chunk(completion, last, whole=False).to_json())
-    yield sse.encode_done()
+    def events(self, *, usage_alone: bool) -> Iterator[bytes]:
+        """Yield the events of a stream: one for each fragment, and the end.
+
+        Args:
+            usage_alone: whether the usage comes once more, in a chunk without choices.
+        """
+        *earlier, last = self.completion.fragments or ("",)
+        for fragment in earlier:
+            yield self._event(Chunk(fragment, model=MODEL))
+        yield self._event(self._end(last, whole=False))
+        if usage_alone:
+            usage = Chunk(model=MODEL, usage=self.completion.usage)
+            value = {**self._object("chat.completion.chunk", usage), "choices": []}
+            yield sse.encode_event(value)
+        yield sse.encode_done()
+
+    def _end(self, text: str, *, whole: bool) -> Chunk:
+        """Return the end of an answer, or a whole one, with the facts besides the text."""
+        return Chunk(
+            text,
+            whole=whole,
+            model=MODEL,
+            finish_reason=self.completion.finish_reason,
+            usage=self.completion.usage,
+        )
+
+    def _event(self, chunk: Chunk) -> bytes:
+        return sse.encode_event(self._object("chat.completion.chunk", chunk))
+
+    def _object(self, kind: str, chunk: Chunk) -> dict[str, Any]:
+        """Return a chunk or a reply with the further fields that common clients read."""
+        value = chunk.to_json()
+        choices = [{"index": 0, **choice} for choice in value["choices"]]
+        about = {"id": self.name, "object": kind, "created": self.created}
+        return {**about, **value, "choices": choices}

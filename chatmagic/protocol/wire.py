@@ -164,7 +164,7 @@ class Chunk(BodyFacts):
         choice = first_choice(value.get("choices"))
         part, message = choice.get("delta"), choice.get("message")
         whole = isinstance(message, dict) and not (
-            isinstance(part, dict) and _content(part.get("content"))
+            isinstance(part, dict) and content_text(part.get("content"))
         )
         if whole:
             part = message
@@ -175,7 +175,7 @@ class Chunk(BodyFacts):
             usage = Usage.from_json(choice["usage"])
         finish_reason = _json.whole_text(choice.get("finish_reason"))
         return cls(
-            content=_content(part.get("content")),
+            content=content_text(part.get("content")),
             # Some servers write the word where they mean the value.
             finish_reason=(
                 None if finish_reason in (None, "null") else finish_reason[:LONGEST_REASON]
@@ -201,8 +201,12 @@ class Chunk(BodyFacts):
         return {**_json.known_items(model=self.model, usage=usage), "choices": [choice]}
 
 
-def _content(value: object) -> str:
-    """Read a content: a string, or a list of parts of which the text ones count."""
+def content_text(value: object) -> str:
+    """Return the text of a content: a string, or a list of parts of which the text ones count.
+
+    Args:
+        value: JSON of a message's ``content``.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, Sequence):

@@ -205,3 +205,5 @@ def test_a_question_for_json_gets_an_example_of_its_schema() -> None:
     assert json.loads(reply_to([user(form())]))["question"] == "Who was it?"
     assert json.loads(reply_to([user(form({"$ref": "#/nowhere"}))])) == {}
     assert json.loads(reply_to([user(form({"$ref": "#"}))])) == {}
+    damaged = form(SCHEMA).replace('"object"', "object", 1)
+    assert json.loads(reply_to([user(damaged)])) == {}

@@ -74,13 +74,14 @@ def test_a_json_reply_is_the_interface_s() -> None:
     given, body = ask(call())
     assert given.status == 200
     assert given.headers["Content-Type"] == "application/json"
-    assert body == {
-        "model": "emulator",
-        "choices": [
-            {"message": {"role": "assistant", "content": "one two three"}, "finish_reason": "stop"}
-        ],
-        "usage": {"prompt_tokens": 3, "completion_tokens": 3, "total_tokens": 6},
+    (choice,) = body["choices"]
+    assert choice.pop("index") == 0
+    assert choice == {
+        "message": {"role": "assistant", "content": "one two three"},
+        "finish_reason": "stop",
     }
+    assert body["model"] == "emulator"
+    assert body["usage"] == {"prompt_tokens": 3, "completion_tokens": 3, "total_tokens": 6}
 
 
 def test_a_stream_is_the_interface_s() -> None:
@@ -99,7 +100,90 @@ def test_an_empty_reply_is_a_stream_too() -> None:
     """Without a single fragment there is still a chunk that says why it ended."""
     chunk, _ = events(messages=[{"role": "user", "content": "echo:"}])
     choice = json.loads(chunk.removeprefix(b"data: "))["choices"][0]
-    assert choice == {"delta": {"content": ""}, "finish_reason": "stop"}
+    assert choice == {"index": 0, "delta": {"content": ""}, "finish_reason": "stop"}
+
+
+def chunks(**fields: Any) -> list[Any]:
+    """Give the chunks of a stream, without the end mark."""
+    return [json.loads(piece.removeprefix(b"data: ")) for piece in events(**fields)[:-1]]
+
+
+def test_an_answer_has_the_further_fields_that_clients_read() -> None:
+    """A whole one and each chunk; equal requests have equal ids, and others have others."""
+    bodies = [ask(call())[1], ask(call())[1], ask(call({"messages": ASKED, "max_tokens": 9}))[1]]
+    assert bodies[0] == bodies[1]
+    assert bodies[0]["id"].startswith("chatcmpl-")
+    assert bodies[0]["id"] != bodies[2]["id"]
+    assert bodies[0]["object"] == "chat.completion"
+    assert bodies[0]["created"] == int(NOW.timestamp())
+    streamed = chunks()
+    assert len({chunk["id"] for chunk in streamed}) == 1
+    assert {chunk["object"] for chunk in streamed} == {"chat.completion.chunk"}
+    assert {chunk["created"] for chunk in streamed} == {int(NOW.timestamp())}
+
+
+def test_the_usage_comes_once_more_where_it_is_asked_for() -> None:
+    """In a chunk without choices, as the last one."""
+    *earlier, last = chunks(stream_options={"include_usage": True})
+    assert [chunk["choices"] for chunk in earlier] == [chunk["choices"] for chunk in chunks()]
+    assert last["choices"] == []
+    assert last["usage"] == {"prompt_tokens": 3, "completion_tokens": 3, "total_tokens": 6}
+    for options in ({"include_usage": False}, {}, None, True):
+        assert chunks(stream_options=options)[-1]["choices"] != []
+
+
+def test_a_content_may_be_parts() -> None:
+    """Of which the texts count."""
+    parts = [{"type": "text", "text": "echo:one "}, {"type": "image_url"}, "two"]
+    body = ask(call({"messages": [{"role": "user", "content": parts}]}))[1]
+    assert body["choices"][0]["message"]["content"] == "one two"
+
+
+def test_a_limit_has_two_names() -> None:
+    """The interface's counts before the other."""
+    both = {"max_tokens": 1, "max_completion_tokens": 2}
+    for fields, text in (({"max_completion_tokens": 2}, "one two "), (both, "one ")):
+        body = ask(call({"messages": ASKED, **fields}))[1]
+        assert body["choices"][0]["message"]["content"] == text
+    assert ask(call({"messages": ASKED, "max_completion_tokens": 0}))[0].status == 400
+
+
+@pytest.mark.parametrize(
+    ("asked", "value"),
+    [
+        ({"type": "json_object"}, {"question": "Who?"}),
+        ({"type": "json_schema", "json_schema": {"schema": {"type": "integer"}}}, 1),
+        ({"type": "json_schema", "json_schema": {"schema": {"enum": ["a", "b"]}}}, "a"),
+        ({"type": "json_schema", "json_schema": {"schema": ["wrong"]}}, {}),
+        ({"type": "json_schema"}, {"question": "Who?"}),
+        ({"type": "text"}, None),
+        ("json", None),
+    ],
+)
+def test_a_response_format_gets_json(asked: Any, value: Any) -> None:
+    """By the schema, if there is one; ``text`` and what is none change nothing."""
+    body = {"messages": [{"role": "user", "content": "Who?"}], "response_format": asked}
+    text = ask(call(body))[1]["choices"][0]["message"]["content"]
+    if value is None:
+        assert text.startswith("You asked: `Who?`")
+        return
+    found = json.loads(text)
+    if isinstance(found, dict) and found:
+        assert "emulator" in found.pop("from")
+    assert found == value
+
+
+def test_the_list_of_models_is_free() -> None:
+    """It has the one model; a POST there, and a request without a key, are refused."""
+    request = call(method="GET", path="/v1/models")
+    given, after = respond(request, used(3), PLAIN, NOW)
+    (model,) = body_of(given)["data"]
+    assert (given.status, model["id"], model["object"]) == (200, "emulator", "model")
+    assert after == used(3)
+    refused, body = ask(call(path="/v1/models"))
+    assert (refused.status, refused.headers["Allow"]) == (405, "GET")
+    assert body["error"] == "read_only"
+    assert ask(call(method="GET", path="/v1/models", headers={}))[0].status == 401
 
 
 @pytest.mark.parametrize("stream", [False, True])
