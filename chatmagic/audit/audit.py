@@ -15,8 +15,8 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
@@ -27,11 +27,11 @@ from chatmagic.archive import notebook, output, restore
 from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
 from chatmagic.archive.table import TurnRow
 from chatmagic.audit.cell_code import Asking, asking
+from chatmagic.audit.cell_settings import AskedCell, Settings
 from chatmagic.audit.turn_order import Cause, PlacedTurn, causes_of, instruction_causes
 from chatmagic.cassette.file import CassetteFile, Interaction
 from chatmagic.conversation.cell_magics import MagicCall
-from chatmagic.conversation.magic_line import OPTIONS, variable_fields
-from chatmagic.conversation.question import Parameters
+from chatmagic.conversation.magic_line import typed_fields
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.steering import Instructions, Steering
 from chatmagic.conversation.turn import MAIN
@@ -264,13 +264,6 @@ def _rendered(saved: SavedOutput, record: Record) -> bool | None:
     return all(text == shown[kind] for kind, text in saved.rendered.items())
 
 
-_SETTINGS: Final = sorted(
-    {option.dest for option in OPTIONS if option.trait is not None}
-    & {item.name for item in fields(Parameters)}
-)
-"""The facts of a question that may be configured."""
-
-
 def _compared(audit: Audit, read: Notebook, code: Asking) -> dict[SavedOutput, bool | None]:
     """Compare each cell's source with its outputs, and add the differences.
 
@@ -282,8 +275,8 @@ def _compared(audit: Audit, read: Notebook, code: Asking) -> dict[SavedOutput, b
     shown: dict[int, list[SavedOutput]] = defaultdict(list)
     for saved in read.outputs:
         shown[saved.cell].append(saved)
-    texts = "\n".join(text for _, text in read.texts)
-    configured: dict[str, dict[int, object]] = defaultdict(dict)
+    settings = Settings(read.cells, code.shows)
+    asked: list[AskedCell] = []
     functions = [
         command for cell in read.cells for command in cell.plan.commands if not command.is_once
     ]
@@ -301,20 +294,23 @@ def _compared(audit: Audit, read: Notebook, code: Asking) -> dict[SavedOutput, b
             agrees[saved] = None if is_hidden else command is not None
             typed = command.parsed() if command is not None and command.asks else None
             if command is not None and typed is not None and saved.record is not None:
-                for name in _SETTINGS:
-                    value = saved.record.parameters.get(name)
-                    implied = {"format"} if typed.schema is not None else set()
-                    is_told = name in {*typed.parameters, *variable_fields(command.line), *implied}
-                    configured[name][cell.number] = None if is_told else value
+                implied = {"format"} if typed.schema is not None else set()
+                fields = frozenset({*typed_fields(command.line), *implied})
+                asked.append(AskedCell(cell.number, saved.record, fields))
             elif agrees[saved] is False and not saved.fault:
                 own = next((command for command in left if command.recorded == saved.kind), None)
                 audit.wrong(cell.number, _difference(own, saved))
             left = [command for command in left if command is not own]
         is_told = cell.number in read.unreadable or any(saved.fault for saved in shown[cell.number])
-        is_gone = not is_told and any(command in left for command in _left(cell, texts))
+        if settings.may_be_quiet(cell.number):
+            left = [command for command in left if not command.asks]
+        is_gone = bool(left) and not is_told
         _judge_others(audit, cell, is_gone=is_gone)
-    if "ChatMagics" not in texts:
-        _judge_settings(audit, configured)
+    for finding in settings.findings(asked):
+        if finding.is_fault:
+            audit.wrong(finding.cells[0], finding.words)
+        else:
+            audit.remark(finding.cells, finding.words)
     return agrees
 
 
@@ -336,24 +332,9 @@ def _judge_others(audit: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
         audit.remark([cell.number], "it shows a warning, which nothing seals")
 
 
-def _judge_settings(audit: Audit, configured: Mapping[str, Mapping[int, object]]) -> None:
-    """Add faults of settings that no source sets: a setting applies to all cells, or to none."""
-    for name, values in configured.items():
-        cells = [cell for cell, value in values.items() if value is not None]
-        asked = f"asked with {name} {one_line(str(values[cells[0]]), EXCERPT)}" if cells else ""
-        if len({*map(str, values.values())}) == 1:
-            words = f"{asked}, which no source says: configured elsewhere, or edited"
-            audit.remark(cells, words)
-            continue
-        for cell in cells:
-            audit.wrong(cell, f"it was {asked}, which its source does not say")
-
-
-def _left(cell: NotebookCell, texts: str = "") -> list[MagicCall]:
+def _left(cell: NotebookCell) -> list[MagicCall]:
     """Return the magics of a cell that must each leave a record."""
-    is_quiet = "ChatMagics.quiet" in texts
-    commands = (command for command in cell.plan.commands if command.is_once and command.recorded)
-    return [command for command in commands if not (is_quiet and command.asks)]
+    return [command for command in cell.plan.commands if command.is_once and command.recorded]
 
 
 def _fits(command: MagicCall, saved: SavedOutput) -> bool:

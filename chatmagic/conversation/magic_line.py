@@ -17,7 +17,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from numbers import Number
 from types import MappingProxyType
@@ -412,15 +411,13 @@ def with_variable(word: str, names: Mapping[str, Any], plain: tuple[type, ...] =
     return text
 
 
-def variable_fields(line: str) -> frozenset[str]:
-    """Return the names of the fields whose values the options of a line take from variables.
+def typed_fields(line: str) -> frozenset[str]:
+    """Return the names of the fields that the options of a line set, whatever their values.
 
     Args:
         line: as for :func:`parse_line`.
     """
-    typed = ((option, value) for _, option, value, _ in _typed(line.strip()))
-    is_name = partial(re.fullmatch, _VARIABLE)
-    return frozenset(option.dest for option, value in typed if option and is_name(value or ""))
+    return frozenset(option.dest for _, option, _, _ in _typed(line.strip()) if option is not None)
 
 
 @dataclass(frozen=True, slots=True)

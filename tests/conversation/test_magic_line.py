@@ -412,8 +412,10 @@ def test_a_value_may_stand_in_a_variable() -> None:
     assert (typed.temperature, typed.last, typed.prompt) == (0.5, 3, "$t {t}")
     assert parse_line("-t $t x", recorded={"temperature": 0.7}).temperature == 0.7
     assert parse_line("-t $t x").temperature is None
-    assert magic_line.variable_fields("-t $t --max-tokens=5 -n {n} {x} $y") == {
-        "temperature", "max_tokens",
+    assert parse_line("-m $m x", recorded={"model": "a"}).model == "a"
+    assert parse_line("-m $m x").model is None
+    assert magic_line.typed_fields("-t $t --no-stream --max-tokens=5 {x} -m y") == {
+        "temperature", "max_tokens", "stream",
     }  # fmt: skip
     for known in (names, {}):
         with pytest.raises(

@@ -1,0 +1,235 @@
+"""Settings that the cells of a notebook make, read as literals and compared with the records.
+
+A setting holds for the cells below it: ``%config ChatMagics.temperature = 0.5``, and the model of
+``%chat_connect URL --model NAME``. Nothing is evaluated; a value that is no literal is unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+
+from chatmagic.archive.notebook import NotebookCell
+from chatmagic.conversation.cell_magics import MagicCall, joined, statements
+from chatmagic.conversation.magic_line import OPTIONS, Option
+from chatmagic.conversation.question import Parameters, unquoted
+from chatmagic.conversation.record import Record
+from chatmagic.safe_text import numbered, one_line
+
+_SHOWN: Final = 32
+_UNKNOWN: Final = object()
+"""The value of a setting that is no literal."""
+_MODEL: Final = "model"
+_QUIET: Final = "quiet"
+_CONFIG: Final = re.compile(
+    r"(?P<indent>[ \t]*)%?config[ \t]+ChatMagics\.(?P<name>\w+)[ \t]*=(?P<value>.*)"
+)
+_NAMED_MODEL: Final = r"--model(?:=|[ \t]+)(\S+)"
+_FACTS: Final[Mapping[str, Option]] = {
+    option.trait: option
+    for option in OPTIONS
+    if option.trait and option.dest in {item.name for item in fields(Parameters)}
+}
+"""The options whose default a setting gives, and that a record keeps, by the setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCell:
+    """Question of a cell, and the facts that its source gives itself.
+
+    Args:
+        cell: the cell's number.
+        record: the record of its turn.
+        typed: names of the fields that its source gives.
+    """
+
+    cell: int
+    record: Record
+    typed: frozenset[str]
+
+    def fact(self, setting: str) -> object:
+        """Return the recorded value of what a setting gives.
+
+        Args:
+            setting: the setting's name.
+        """
+        if setting == _MODEL:
+            return self.record.asked_model
+        option = _FACTS[setting]
+        return self.record.parameters.get(option.dest, option.default)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Fault, or a remark.
+
+    Args:
+        cells: the numbers of its cells; of a fault there is one.
+        words: the words for it.
+        is_fault: whether it is a fault.
+    """
+
+    cells: tuple[int, ...]
+    words: str
+    is_fault: bool
+
+
+class Settings:
+    """Settings in force at each cell of a notebook.
+
+    Args:
+        cells: its code cells.
+        unknown: numbers of the cells whose code may set anything.
+    """
+
+    def __init__(self, cells: Sequence[NotebookCell], unknown: Collection[int]) -> None:
+        """Read the cells from top to bottom."""
+        self._at: dict[int, dict[str, tuple[int, object]]] = {}
+        in_force: dict[str, tuple[int, object]] = {}
+        for cell in cells:
+            number = cell.number
+            if number in unknown:
+                in_force = dict.fromkeys([*_FACTS, _MODEL, _QUIET], (number, _UNKNOWN))
+            below = {**in_force}
+            for name, value in _made_by(cell, below):
+                below[name] = number, value
+            # Whether a question of this cell comes before its own setting is not known.
+            changed = [name for name in below if below[name] != in_force.get(name)]
+            self._at[number] = {**in_force, **dict.fromkeys(changed, (number, _UNKNOWN))}
+            in_force = below
+
+    def may_be_quiet(self, cell: int) -> bool:
+        """Return whether the questions of a cell may be asked without showing their replies.
+
+        Args:
+            cell: the cell's number.
+        """
+        _, value = self._at[cell].get(_QUIET, (0, False))
+        return value is _UNKNOWN or bool(value)
+
+    def findings(self, asked: Sequence[AskedCell]) -> list[Finding]:
+        """Return the differences between settings and records.
+
+        Args:
+            asked: the questions, in the order of the cells.
+        """
+        findings: list[Finding] = []
+        for name in [*_FACTS, _MODEL]:
+            option = _FACTS.get(name)
+            field = name if option is None else option.dest
+            others: dict[int, list[AskedCell]] = defaultdict(list)
+            unset: list[AskedCell] = []
+            is_typed = False
+            for each in asked:
+                at, value = self._at[each.cell].get(name, (0, None))
+                if field in each.typed:
+                    is_typed = is_typed or not at
+                elif not at:
+                    unset.append(each)
+                elif value is not _UNKNOWN and each.fact(name) != _effect(option, value):
+                    others[at].append(each)
+            findings += _set_otherwise(name, others, self._at)
+            default = None if option is None else option.default
+            findings += _set_nowhere(name, unset, default, is_typed=is_typed)
+        return findings
+
+
+def _made_by(
+    cell: NotebookCell, in_force: Mapping[str, tuple[int, object]]
+) -> Iterator[tuple[str, object]]:
+    """Yield the settings that a cell makes, each with its value."""
+    is_other_magic = cell.source.lstrip().startswith("%%")
+    for command in cell.plan.commands:
+        if command.name == "chat_connect":
+            yield from _connected(command, in_force)
+    for line in map(joined, statements("" if is_other_magic else cell.source)):
+        setting = _CONFIG.fullmatch(line)
+        if setting is None:
+            continue
+        value = _UNKNOWN if setting["indent"] else _literal(setting["value"])
+        if setting["name"] != "extra_body":
+            yield setting["name"], value
+        elif not isinstance(value, dict):
+            yield _MODEL, _UNKNOWN
+        elif _MODEL in value or _MODEL in in_force:
+            yield _MODEL, value.get(_MODEL, _UNKNOWN)
+
+
+def _connected(
+    command: MagicCall, in_force: Mapping[str, tuple[int, object]]
+) -> Iterator[tuple[str, object]]:
+    """Yield the model of ``%chat_connect``; a model that is set belongs to its address."""
+    named = re.search(_NAMED_MODEL, command.line)
+    address = re.sub(rf"{_NAMED_MODEL}|--\S+", "", command.line)
+    is_literal = command.is_once and not re.search(r"[${]", command.line)
+    if named is not None and address.strip():
+        yield _MODEL, unquoted(named[1]) if is_literal else _UNKNOWN
+    elif address.strip() and _MODEL in in_force:
+        yield _MODEL, _UNKNOWN
+
+
+def _literal(text: str) -> object:
+    """Return the value of a literal; :data:`_UNKNOWN` for other code."""
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return _UNKNOWN
+
+
+def _effect(option: Option | None, value: object) -> object:
+    """Return the field's value that a setting gives."""
+    if option is None:
+        return value or None
+    if option.kind is None:
+        return bool(value) is option.on
+    return option.default if value is None else value
+
+
+def _set_otherwise(
+    name: str,
+    others: Mapping[int, Sequence[AskedCell]],
+    at: Mapping[int, Mapping[str, tuple[int, object]]],
+) -> Iterator[Finding]:
+    """Yield a fault for each cell that sets another value than the cells below were asked with."""
+    for place, asked in others.items():
+        value = _in_words(at[asked[0].cell][name][1])
+        facts = {_in_words(each.fact(name)) for each in asked}
+        recorded = facts.pop() if len(facts) == 1 else "other values"
+        cells = numbered((each.cell for each in asked), "cell")
+        words = f"it sets {name} to {value}, but the record of {cells} has {recorded}"
+        yield Finding((place,), words, is_fault=True)
+
+
+def _set_nowhere(
+    name: str, asked: Sequence[AskedCell], default: object, *, is_typed: bool
+) -> Iterator[Finding]:
+    """Yield findings on a value that no source gives: all cells have it, or it is a fault.
+
+    Args:
+        name: the setting's name.
+        asked: the questions without an option for it, and without a setting above.
+        default: the value without a setting.
+        is_typed: whether another cell has the option, as this one may have had.
+    """
+    cells = tuple(each.cell for each in asked if each.fact(name) != default)
+    if not cells:
+        return
+    values = {_in_words(each.fact(name)) for each in asked}
+    if name == _MODEL or (len(values) == 1 and not is_typed):
+        value = values.pop() if len(values) == 1 else "several values"
+        words = f"asked with {name} {value}, which no source says: configured elsewhere, or edited"
+        yield Finding(cells, words, is_fault=False)
+        return
+    for each in asked:
+        if each.fact(name) != default:
+            value = _in_words(each.fact(name))
+            words = f"it was asked with {name} {value}, which its source does not say"
+            yield Finding((each.cell,), words, is_fault=True)
+
+
+def _in_words(value: object) -> str:
+    return "none" if value is None else one_line(str(value), _SHOWN)
