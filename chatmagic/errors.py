@@ -132,6 +132,9 @@ class _ErrorBase(BaseException):
 class ChatError(_ErrorBase, Exception):
     """Base class of all errors that chatmagic raises."""
 
+    refused_fields: tuple[str, ...] = ()
+    """The request's fields for which the service refused it, by name, as far as it says so."""
+
 
 class InputError(ChatError, ValueError):
     """Error in the user's input or settings; nothing was sent."""

@@ -22,7 +22,14 @@ from chatmagic import advice
 from chatmagic._files import open_file
 from chatmagic.advice import Note, sentences
 from chatmagic.client import key_store
-from chatmagic.client.endpoint import AUTH_VARIABLE, KEY_VARIABLES, NO_ADDRESS, Endpoint, Server
+from chatmagic.client.endpoint import (
+    AUTH_VARIABLE,
+    KEY_VARIABLES,
+    LIMIT_FIELDS,
+    NO_ADDRESS,
+    Endpoint,
+    Server,
+)
 from chatmagic.client.key_store import KeyStore
 from chatmagic.errors import ConnectError, InputError, NotConnectedError
 from chatmagic.protocol.api_key import AUTH_WAYS, Auth, Secret, redacted
@@ -373,18 +380,21 @@ def _read(path: Path, ours: dict[str, Server]) -> dict[str, Server]:
 
 def _server(path: Path, name: str, value: Any, ours: Mapping[str, Server]) -> Server:
     flags = dict.fromkeys(("needs_model", "stream_usage", "response_format"), bool)
-    known = {"base_url": str, "auth": str, **flags}
+    known = {"base_url": str, "auth": str, **flags, "limit_field": str, "refuses": list}
     shown = one_line(name, _SHOWN)
     if (
         not isinstance(value, dict)
         or any(type(item) is not known.get(key) for key, item in value.items())
         or value.get("auth", "none") not in AUTH_WAYS
+        or value.get("limit_field", LIMIT_FIELDS[0]) not in LIMIT_FIELDS
+        or any(type(name) is not str for name in value.get("refuses", ()))
     ):
         raise InputError(
             f"{path}: [{shown}] holds something else than {', '.join(known)}, or a wrong value.",
             hint="The reference page on servers shows an example.",
         )
-    server = replace(ours.get(name) or Server(name, ""), **value)
+    facts = {**value, "refuses": tuple(value["refuses"])} if "refuses" in value else value
+    server = replace(ours.get(name) or Server(name, ""), **facts)
     usable_url(server.base_url, f"base_url of [{shown}] in {path.name}")
     return server
 

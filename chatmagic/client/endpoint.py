@@ -36,6 +36,8 @@ class Server:
         needs_model: whether it refuses a request that names no model.
         stream_usage: whether it reports a stream's tokens only if the request asks for them.
         response_format: whether a request may name the form of its reply.
+        limit_field: the field that limits the tokens of a reply, of :data:`LIMIT_FIELDS`.
+        refuses: further fields of a request that it does not take.
     """
 
     name: str
@@ -43,7 +45,9 @@ class Server:
     auth: Auth = "none"
     needs_model: bool = False
     stream_usage: bool = False
-    response_format: bool = False
+    response_format: bool = True
+    limit_field: str = "max_tokens"
+    refuses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,7 @@ class ServiceSetup:
     extra_headers: Mapping[str, str] | None = field(default=None, repr=False)
     system_role: bool = False
     stream_usage: bool = False
-    response_format: bool = False
+    response_format: bool = True
     limits: Limits | Mapping[str, int] | None = None
 
 
@@ -288,6 +292,9 @@ OWN_HEADERS: Final = (
 _NAME: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 _VALUE: Final = r"[!-~](?:[ -~]*[!-~])?"
 
+
+LIMIT_FIELDS: Final = ("max_tokens", "max_completion_tokens")
+"""Names of the field that limits the tokens of a reply: the interface's, and OpenAI's later one."""
 
 ASKS_FOR_USAGE: Final[Mapping[str, Any]] = {"stream_options": {"include_usage": True}}
 """The field by which a request for a stream asks for its token counts, as OpenAI's API has it."""

@@ -108,7 +108,7 @@ class KernelSettings(Configurable):
     model = Unicode(None, allow_none=True, help="Model to ask for, at the address it was set for.")
     extra_body = Dict(help="Fields that a compatible server requires.")
     stream_usage = Bool(False, help="Ask for token counts with each stream.")
-    response_format = Bool(False, help="Name the form of a reply in JSON, at this address.")
+    response_format = Bool(True, help="Name the form of a reply in JSON in a field of its own.")
     extra_headers = Dict(help="Headers that a gateway requires, never a key.")
     system_role = Bool(False, help="Send %%chat_instructions in the role system.")
     temperature = Float(None, allow_none=True, help="Default of --temperature.")

@@ -37,6 +37,7 @@ from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import retry_time
 from chatmagic.protocol.api_key import Secret, redacted
+from chatmagic.protocol.refused_fields import refused_fields
 from chatmagic.protocol.url import is_loopback, origin
 from chatmagic.protocol.wire import ErrorBody
 from chatmagic.safe_text import one_line
@@ -224,6 +225,8 @@ def _completed(
     """Return an error with the status, the credits and the wait that its response names."""
     error.status = answer.status
     error.credits = credits
+    if type(error) is RequestRejectedError and _is_refusal(error_body.status or answer.status):
+        error.refused_fields = refused_fields(error_body.source)
     fields = retry_time.time_fields(error_body.source)
     words = error_body.message or error_body.error or text
     until = retry_time.retry_after(answer.headers, answer.now, fields, words)
@@ -242,6 +245,11 @@ def _completed(
         error.advice = sentences(error.advice, when or _LATER)
     error.retry_after = until
     return error
+
+
+def _is_refusal(status: int) -> bool:
+    """Return whether a status says that nothing was done because of the request itself."""
+    return status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 def _wait_words(until: datetime, now: datetime) -> str:

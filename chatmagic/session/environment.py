@@ -431,7 +431,7 @@ class AddressSettings(RequestSettings):
             extra_headers=request_headers(self.of_this_address("extra_headers")),
             system_role=bool(self.of_this_address("system_role")),
             stream_usage=self._settings.stream_usage,
-            response_format=bool(self.of_this_address("response_format")),
+            response_format=self._settings.response_format,
             limits=self._settings.limits,
         )
 

@@ -140,6 +140,19 @@ class Feature:
         del question, setup
         return request
 
+    def notes(
+        self, request: Request, question: RequestFacts, setup: ServiceSetup | None
+    ) -> list[str]:
+        """Return lines on a request that :meth:`as_sent` changes.
+
+        Args:
+            request: the request.
+            question: its question.
+            setup: the address and its settings; ``None`` if nothing is sent.
+        """
+        del request, question, setup
+        return []
+
     def take_reply(self, prepared: Prepared, reply: Reply) -> None:
         """Take note of a reply that the conversation keeps.
 

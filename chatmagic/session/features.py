@@ -44,9 +44,9 @@ FEATURES: Final[Mapping[type[Feature], Callable[[Host], Feature]]] = {
     KeyNote: lambda host: KeyNote(host.notify),
     SecretCheck: lambda _: SecretCheck(),
     Recorder: lambda host: Recorder(host.notify, host.state_lock),
+    Habits: lambda host: Habits(host.notify),
     Budgets: lambda host: host.ledger.limit(Budgets),
     Ledger: lambda host: host.ledger,
-    Habits: lambda _: Habits(),
 }
 """The features, each with a function that returns the one of a session."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, get_args
 
@@ -19,6 +20,10 @@ from chatmagic.models import Reply
 from chatmagic.safe_text import one_line
 
 _SHOWN: Final = 200
+WRAPPED: Final = "value"
+"""Property of the object around a value whose schema has another root."""
+_SHARED: Final = ("$defs", "definitions")
+_MOST_REFERENCES: Final = 8
 _HINT: Final = "A schema is a pydantic model, a dataclass, a TypedDict or a JSON schema (a dict)."
 _NO_PYDANTIC: Final = (
     "{} is read as a schema by pydantic, which is not installed: pip install 'chatmagic[schema]'. "
@@ -76,7 +81,7 @@ def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
     """
     try:
         value = _json_reply.parse(reply.text)
-        return replace(reply, parsed=value if schema is None else schema.read(value))
+        return replace(reply, parsed=value if schema is None else _read(value, schema))
     except _json_reply.NotJSONError as error:
         fault = f"no JSON: {error}."
     except Exception as error:  # noqa: BLE001 - a schema's own code may raise anything
@@ -89,6 +94,67 @@ def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
         event = "The reply ended at its limit of tokens, and is"
         hint = sentences(hint, GOES_ON if kept else None)
     raise ReplyFormatError(f"{event} {fault}", hint=hint, reply=reply, credits=reply.credits)
+
+
+def in_an_object(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a JSON schema whose root is an object, as ``response_format`` takes it.
+
+    A schema with another root becomes the property :data:`WRAPPED` of an object.
+
+    Args:
+        document: the JSON schema.
+    """
+    if _is_object(document):
+        return document
+    shared = {name: _moved(document[name]) for name in _SHARED if name in document}
+    inner = {name: _moved(item) for name, item in document.items() if name not in shared}
+    return {
+        "type": "object",
+        "properties": {WRAPPED: inner},
+        "required": [WRAPPED],
+        "additionalProperties": False,
+        **shared,
+    }
+
+
+def _is_object(document: Mapping[str, Any]) -> bool:
+    """Return whether the root of a JSON schema is an object."""
+    root: Any = document
+    for _ in range(_MOST_REFERENCES):
+        path = root.get("$ref") if isinstance(root, Mapping) else None
+        if not isinstance(path, str) or not path.startswith("#/"):
+            break
+        root = document
+        for part in path[2:].split("/"):
+            root = root.get(part) if isinstance(root, Mapping) else None
+    if not isinstance(root, Mapping):
+        return False
+    kind: object = root.get("type", "object" if "properties" in root else None)
+    return kind == "object"
+
+
+def _moved(value: Any) -> Any:
+    """Return a part of a wrapped schema, with references to places that have moved."""
+    if isinstance(value, Mapping):
+        return {
+            name: _moved_reference(item) if name == "$ref" else _moved(item)
+            for name, item in value.items()
+        }
+    return [_moved(item) for item in value] if isinstance(value, list) else value
+
+
+def _moved_reference(path: Any) -> Any:
+    if not isinstance(path, str) or path.startswith(tuple(f"#/{name}/" for name in _SHARED)):
+        return path
+    return re.sub(r"^#(?=/|$)", f"#/properties/{WRAPPED}", path)
+
+
+def _read(value: Any, schema: Schema) -> Any:
+    """Return the instance that a value stands for, also in the object of :func:`in_an_object`."""
+    if isinstance(value, dict) and [*value] == [WRAPPED] and not _is_object(schema.document):
+        with suppress(Exception):  # it may be a value of the schema as it is
+            return schema.read(value[WRAPPED])
+    return schema.read(value)
 
 
 def schema_of(value: object, name: str) -> Schema:

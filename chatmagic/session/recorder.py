@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import ClassVar, Final
 
-from chatmagic._fork import Lock
+from chatmagic._fork import Lock, belongs_to_process
 from chatmagic.advice import Note, Place, sentences
 from chatmagic.cassette import transports
 from chatmagic.cassette.cassette import MODES, ActiveCassette, Cassette
@@ -46,6 +46,12 @@ class Recorder(Feature):
         self.cassette = ActiveCassette(notify)
         """The session's cassette."""
         self.lock = lock
+        self._notify = notify
+        belongs_to_process(self)
+
+    def leave_to_parent(self) -> None:
+        """Leave the cassette to the parent, in a forked child: the next ask reads its file."""
+        self.cassette = ActiveCassette(self._notify)
 
     def __call__(self, sending: Sending, proceed: Callable[[Sending], Answer]) -> Answer:
         """Answer a request from the cassette, or pass it on and record the answer.
@@ -65,7 +71,8 @@ class Recorder(Feature):
         # An error has no cost of its own.
         took = answer.took if answer.reply.state == "complete" else None
         reply = replace(answer.reply, took=took)
-        for exchange in answers:
+        # A request that was refused for a field was sent again; the last answer is the question's.
+        for exchange in answers[-1:]:
             new = transports.recorded(
                 lookup.query.asked, exchange, reply, sending.client.endpoint.known_keys
             )

@@ -513,8 +513,16 @@ class Session:
         news = [note_at(note, self.place) for feature in self.features for note in feature.news()]
         lookup = asking.prepared.lookup
         found = () if lookup is None else lookup.notes
-        notes = (*set_aside_note(aside), *news, *found, *prepared.notes)
+        without: list[str] = []
+        if lookup is None or lookup.source == "service":
+            without = self._notes(prepared, settings.service)
+        notes = (*set_aside_note(aside), *news, *found, *prepared.notes, *without)
         return replace(asking, notes=notes)
+
+    def _notes(self, prepared: Prepared, service: ServiceSetup | None) -> list[str]:
+        """Return the notes of the features on a question that a service answers."""
+        request, ask = prepared.request, prepared.ask
+        return [note for feature in self.features for note in feature.notes(request, ask, service)]
 
     def _looked_up(self, asking: _Asking) -> _Asking:
         """Return a question with the source of its answer, if it may be sent there."""
@@ -685,7 +693,7 @@ class Session:
             cassette=cassette,
             extra_headers=tuple(headers or ()),
             rate=self.ledger.token_rate,
-            notes=prepared.notes,
+            notes=(*prepared.notes, *self._notes(prepared, service)),
         )
 
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:

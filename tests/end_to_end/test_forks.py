@@ -246,15 +246,16 @@ def ask_slowly():
     except chatmagic.errors.ChatInterrupted:
         pass
 
-thread = threading.Thread(target=ask_slowly)
+thread = threading.Thread(target=ask_slowly, daemon=True)
 thread.start()
+from chatmagic.session.budget_limit import Budgets
 ledger = chatmagic.current_session().ledger
 while not ledger.under_way:
     pass
 if not os.fork():
     assert not ledger.under_way
-    budget, = ledger.budgets()
-    assert ledger.used(budget) == 3, ledger.used(budget)
+    budgets = ledger.limit(Budgets)
+    assert [budgets.used(budget) for budget in budgets.budgets()] == [3]
     assert ask("child") == ("row child", "complete")
     try:
         ask("more")

@@ -239,3 +239,65 @@ def test_without_pydantic_a_type_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "pydantic", None)
     with pytest.raises(InputError, match=r"pip install 'chatmagic\[schema\]'.*Nothing was sent"):
         schema_of(make_dataclass("Bare", ["x"]), "Bare")
+
+
+NODE: dict[str, Any] = {"type": "object", "properties": {"next": {"$ref": "#/$defs/N"}}}
+
+
+@pytest.mark.parametrize(
+    ("document", "inner"),
+    [
+        ({"type": "object"}, None),
+        ({"properties": {}}, None),
+        ({"$ref": "#/$defs/N", "$defs": {"N": NODE}}, None),
+        ({"type": "integer"}, {"type": "integer"}),
+        ({}, {}),
+        ({"$ref": "#/$defs/gone"}, {"$ref": "#/$defs/gone"}),
+        ({"$ref": "#/$defs/N", "$defs": {"N": {"$ref": "#/$defs/N"}}}, {"$ref": "#/$defs/N"}),
+        (
+            {"type": "array", "items": {"anyOf": [{"$ref": "#"}, {"$ref": "#/x"}, {"$ref": 1}]}},
+            {
+                "type": "array",
+                "items": {
+                    "anyOf": [
+                        {"$ref": "#/properties/value"},
+                        {"$ref": "#/properties/value/x"},
+                        {"$ref": 1},
+                    ]
+                },
+            },
+        ),
+    ],
+)
+def test_a_root_that_is_no_object_is_put_into_one(
+    document: dict[str, Any], inner: dict[str, Any] | None
+) -> None:
+    """With references to the places where its parts are then."""
+    sent = forms.in_an_object(document)
+    if inner is None:
+        assert sent is document
+    else:
+        assert sent["properties"] == {"value": inner}
+        assert sent.get("$defs") == document.get("$defs")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"value": [1]}', [1]),
+        ("[1]", [1]),
+        ('{"value": {"value": [1]}}', None),
+        ('{"value": [1], "more": 1}', None),
+        ('{"value": "x"}', None),
+    ],
+)
+def test_a_value_is_taken_out_of_the_object_around_it(text: str, value: object) -> None:
+    """Of that object alone, and only for a schema that was put into it."""
+    schema = forms.schema_of({"type": "array", "items": {"type": "integer"}}, "numbers")
+    if value is None:
+        with pytest.raises(ReplyFormatError):
+            forms.parsed(Reply(text), schema, kept=True)
+    else:
+        assert forms.parsed(Reply(text), schema, kept=True).parsed == value
+    one = forms.schema_of({"type": "object"}, "any")
+    assert forms.parsed(Reply('{"value": [1]}'), one, kept=True).parsed == {"value": [1]}
