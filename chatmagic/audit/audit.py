@@ -27,7 +27,8 @@ from chatmagic.archive import notebook, output, restore
 from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
 from chatmagic.archive.table import TurnRow
 from chatmagic.audit.cell_code import Asking, asking
-from chatmagic.audit.cell_settings import AskedCell, Settings
+from chatmagic.audit.cell_settings import AskedCell, Finding, Settings
+from chatmagic.audit.named_turns import named_turn_findings
 from chatmagic.audit.turn_order import Cause, PlacedTurn, causes_of, instruction_causes
 from chatmagic.cassette.file import CassetteFile, Interaction
 from chatmagic.conversation.cell_magics import MagicCall
@@ -58,10 +59,14 @@ class Row(TurnRow):
             whose code may ask.
         in_order: whether it was asked after the turns that stood above it then; ``None`` if
             unknown, or if the turn is no part of the conversation.
+        reply_number: its number among the replies to its question.
+        reply_count: the number of replies to its question.
     """
 
     agrees: bool | None = None
     in_order: bool | None = None
+    reply_number: int | None = None
+    reply_count: int | None = None
 
 
 @dataclass(slots=True)
@@ -187,12 +192,13 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
     audit.problems += restored.problems
     audit.remarks += restore.gaps(restored, read)
     code = asking({cell.number: cell.source for cell in read.cells})
-    agrees = _compared(audit, read, code)
+    agrees, commands = _compared(audit, read, code)
     unseen = min((cell.number for cell in read.cells if _hides(cell, code)), default=math.inf)
     faulty = [saved for saved in read.outputs if saved.fault]
     edited = {saved.record.turn or "": saved.cell for saved in faulty if saved.record is not None}
     unrendered = []
-    every: list[PlacedTurn] = []
+    places: dict[SavedOutput, PlacedTurn] = {}
+    replies = restored.conversation.replies
     elsewhere: list[PlacedTurn] = []
     instructed: list[PlacedTurn] = []
     for saved, record in read.turns:
@@ -203,10 +209,10 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
             unrendered.append(cell)
         if is_rendered is False:
             audit.wrong(cell, "its HTML or Markdown differs from its rendered reply")
-        turn, window = restored.asked.get(restored.numbers.get(saved, 0), (None, Window()))
+        number = restored.numbers.get(saved, 0)
+        turn, window = restored.asked.get(number, (None, Window()))
         if turn is not None:
-            placed = PlacedTurn(cell, turn, window)
-            every.append(placed)
+            placed = places[saved] = PlacedTurn(cell, turn, window)
             if saved.fault:
                 edited[turn.recorded_digest] = cell
             # No output shows the turns that were asked unseen, or loaded, in a cell above.
@@ -215,16 +221,23 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
                 elsewhere.append(placed)
             if cell < unseen and not window.instructs_as(turn):
                 instructed.append(placed)
+        alike = [reply.number for reply in replies.get(number, ())]
         audit.turns.append(
             replace(
                 Row.of_record(record),
+                reply_number=alike.index(number) + 1 if number in alike else None,
+                reply_count=len(alike) or None,
                 cell_number=cell,
                 thread=None if turn is None else window.thread,
                 agrees=False if saved.fault or is_rendered is False else agrees[saved],
                 in_order=is_in_order,
             )
         )
-    _tell(audit, causes_of(elsewhere, every, edited, read.unreadable))
+    for finding in named_turn_findings(read, places, commands, unseen):
+        _add(audit, finding)
+        told = [placed for placed in places.values() if finding.cells == (placed.cell,)]
+        edited |= {placed.turn.recorded_digest: placed.cell for placed in told}
+    _tell(audit, causes_of(elsewhere, [*places.values()], edited, read.unreadable))
     edited_instructions = {
         saved.steering.value.sha256: saved.cell
         for saved in faulty
@@ -264,14 +277,17 @@ def _rendered(saved: SavedOutput, record: Record) -> bool | None:
     return all(text == shown[kind] for kind, text in saved.rendered.items())
 
 
-def _compared(audit: Audit, read: Notebook, code: Asking) -> dict[SavedOutput, bool | None]:
+def _compared(
+    audit: Audit, read: Notebook, code: Asking
+) -> tuple[dict[SavedOutput, bool | None], dict[SavedOutput, MagicCall]]:
     """Compare each cell's source with its outputs, and add the differences.
 
     Returns:
-        For each output with a record, whether a source asks for it; ``None`` for a cell whose code
-        may ask.
+        For each output with a record, whether a source asks for it, ``None`` for a cell whose code
+        may ask; and the magics that left the outputs.
     """
     agrees: dict[SavedOutput, bool | None] = {}
+    commands: dict[SavedOutput, MagicCall] = {}
     shown: dict[int, list[SavedOutput]] = defaultdict(list)
     for saved in read.outputs:
         shown[saved.cell].append(saved)
@@ -292,6 +308,7 @@ def _compared(audit: Audit, read: Notebook, code: Asking) -> dict[SavedOutput, b
             command = own or next((command for command in loose if _fits(command, saved)), None)
             is_hidden = command is None and cell.number in code.shows
             agrees[saved] = None if is_hidden else command is not None
+            commands |= {} if command is None else {saved: command}
             typed = command.parsed() if command is not None and command.asks else None
             if command is not None and typed is not None and saved.record is not None:
                 implied = {"format"} if typed.schema is not None else set()
@@ -307,11 +324,16 @@ def _compared(audit: Audit, read: Notebook, code: Asking) -> dict[SavedOutput, b
         is_gone = bool(left) and not is_told
         _judge_others(audit, cell, is_gone=is_gone)
     for finding in settings.findings(asked):
-        if finding.is_fault:
-            audit.wrong(finding.cells[0], finding.words)
-        else:
-            audit.remark(finding.cells, finding.words)
-    return agrees
+        _add(audit, finding)
+    return agrees, commands
+
+
+def _add(audit: Audit, finding: Finding) -> None:
+    """Add a fault, or a remark."""
+    if finding.is_fault:
+        audit.wrong(finding.cells[0], finding.words)
+    else:
+        audit.remark(finding.cells, finding.words)
 
 
 def _judge_others(audit: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
@@ -617,6 +639,10 @@ def _of_one(audit: Audit, *, values: bool) -> list[str]:
         if {turn.thread for turn in audit.turns} - {None, MAIN}:
             for row, turn in zip(rows, audit.turns, strict=True):
                 row["thread"] = turn.thread or MAIN
+        if any((turn.reply_count or 0) > 1 for turn in audit.turns):
+            for row, turn in zip(rows, audit.turns, strict=True):
+                count = turn.reply_count or 0
+                row["reply"] = f"{turn.reply_number} of {count}" if count > 1 else ""
         grid = [tuple(rows[0]), *(tuple(row.values()) for row in rows)]
         lines += columns(grid)
     elif not audit.problems:
