@@ -179,9 +179,7 @@ def _marked(marks: Iterable[tuple[str, SecretKind]], text: str) -> Iterable[Secr
 
 def _is_placeholder(secret: str) -> bool:
     """Return whether a text only stands for a secret, as in manuals and in the text of models."""
-    if _PLACEHOLDER_PART.search(secret):
-        return True
-    return len(set(secret)) == 1 or _PLACEHOLDER.fullmatch(secret) is not None
+    return bool(_PLACEHOLDER_PART.search(secret) or _PLACEHOLDER.fullmatch(secret))
 
 
 def _secrets_of(name: str, value: str) -> Iterator[SecretVariable]:

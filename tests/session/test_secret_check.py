@@ -203,6 +203,8 @@ def test_the_environment_is_judged_when_it_has_changed(
     for _ in range(3):
         session.ask("echo:one")
     assert judged == [True, False, False, False]  # in the end only those that are secrets
+    monkeypatch.setenv("MYSQL_PWD", "none")
+    session.ask("echo:none")
     monkeypatch.setenv("MYSQL_PWD", "other-tr0ub4dor")
     refused(session, Ask("echo:other-tr0ub4dor"))
     monkeypatch.setenv("MYSQL_PWD", "third-tr0ub4dor")
