@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,7 @@ def test_an_emulator_is_known_while_it_listens() -> None:
             assert client.complete([{"role": "user", "content": "echo:a"}]).origin == "emulator"
     emulator.stop()
     assert not _started_emulators.is_one(emulator.url)
+    assert emulator.url not in os.environ.get(_started_emulators.VARIABLE, "")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forked children here")
@@ -32,6 +36,46 @@ def test_a_forked_child_knows_its_parents_emulator(emulator: Emulator) -> None:
     if child == 0:
         os._exit(int(not _started_emulators.is_one(emulator.url)))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+ASKS = """
+import sys
+from chatmagic import Client
+with Client(sys.argv[1], "any") as client:
+    print(client.complete([{"role": "user", "content": "echo:a"}]).origin)
+"""
+
+
+def origin_in_child(url: str, starter: str) -> str:
+    """Return the origin of an answer as a child process records it.
+
+    Args:
+        url: the address that it asks.
+        starter: the words of the variable in front of the address.
+    """
+    environment = os.environ | {_started_emulators.VARIABLE: f"{starter} {url}"}
+    command = [sys.executable, "-c", ASKS, url]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_another_child_finds_its_parents_emulator_in_its_environment(emulator: Emulator) -> None:
+    """Only if the variable names its parent; what is no emulator's address there counts nothing."""
+    own = str(os.getpid())
+    words = os.environ[_started_emulators.VARIABLE].split()
+    assert (words[0], emulator.url in words[1:]) == (own, True)
+    assert origin_in_child(emulator.url, own) == "emulator"
+    for starter in ("", "1", str(os.getppid()), f"{own}1", f"{own} http://example.org"):
+        is_parent = starter.split()[:1] == [own]
+        assert origin_in_child(emulator.url, starter) == ("emulator" if is_parent else "live")
+
+
+@pytest.mark.parametrize("way", multiprocessing.get_all_start_methods())
+def test_a_child_of_a_pool_knows_its_parents_emulator(emulator: Emulator, way: str) -> None:
+    """Also one that a process between them has forked."""
+    with multiprocessing.get_context(way).Pool(1) as pool:
+        assert pool.apply(_started_emulators.is_one, (emulator.url,))
+        assert not pool.apply(_started_emulators.is_one, ("http://127.0.0.1:9",))
 
 
 @pytest.mark.parametrize("name", ["chatmagic-emulator", "chatmagic-emulator/9"])

@@ -126,6 +126,10 @@ def _become(connection: socket.socket) -> None:
     sys.argv[1:] = [*own, f"--IPKernelApp.parent_handle={os.getppid()}"]
     os.environ.clear()
     os.environ.update(environment)
+    # This process has another parent than the one that stands for it, whose emulators it knows.
+    started = importlib.import_module("chatmagic._started_emulators")
+    for origin in environment.get(started.VARIABLE, "").split()[1:]:
+        started.note(origin)
     time.tzset()
     os.chdir(folder)
     os.setsid()
