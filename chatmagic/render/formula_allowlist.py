@@ -54,27 +54,46 @@ _AT_MOST: Final = (
     (4, frozenset(["centernot", "overbracket", "pmb", "underbracket"])),
     # Nested sizes multiply: twenty make a hundred empty pages.
     (3, frozenset(["large", "Large", "LARGE", "huge", "Huge"])),
-    (1, frozenset(["tag"])),
 )
+# The name of a formula, to which another refers: it shows nothing.
+_LABEL: Final = re.compile(r"\\label\s*\{[^{}\\$]*\}")
+_TAG: Final = re.compile(r"\\tag(?![A-Za-z])")
+_PLAIN_TAG: Final = re.compile(r"\\tag\s*\*?\s*\{([^{}\\$]*)\}")
+# Environments whose rows have a number each.
+_NUMBERED: Final = re.compile(r"\\begin\s*\{(?:x{0,2}alignat|(?:fl)?align|gather|eqnarray)\*?\}")
 
 
 def typeset_form(tex: str) -> str:
-    r"""Return a formula that a page may typeset, without negative spaces; empty for any other.
+    r"""Return a formula that a page may typeset; empty for any other.
+
+    It has no negative spaces, and no ``\label``, which would name it in the whole page.
 
     The result covers no other text, and is quick to typeset.
 
     Args:
         tex: the formula without its delimiters.
     """
+    tex = _LABEL.sub("", tex)
     names: list[str] = _COMMAND.findall(tex)
     is_safe = (
         all(name in _COMMANDS or not (name.isascii() and name.isalpha()) for name in names)
         and all(sum(name in group for name in names) <= most for most, group in _AT_MOST)
         and not (_LENGTHS.search(tex) and _FAR.search(tex))
         and not _REFUSED.search(tex)
+        and _has_own_tags(tex)
         and _is_balanced(tex)
     )
     return _NEGATIVE_SPACE.sub(lambda match: match[1] or "{}", tex) if is_safe else ""
+
+
+def _has_own_tags(tex: str) -> bool:
+    r"""Return whether a formula has at most one ``\tag``, or one for each row, all different."""
+    count = len(_TAG.findall(tex))
+    if count < 2:  # noqa: PLR2004 - one tag needs no comparison
+        return True
+    rows = re.split(r"\\\\", tex)
+    tags = [tag for row in rows for tag in _PLAIN_TAG.findall(row)[:1]]
+    return count == len(set(tags)) and _NUMBERED.search(tex) is not None
 
 
 def _is_balanced(tex: str) -> bool:

@@ -5,6 +5,7 @@ the total time is linear in the reply's length. The HTML differs in a few ways f
 :func:`chatmagic.render.markdown.to_html`, which replaces it when the reply is complete:
 
 - a link or a footnote whose definition comes later is shown as text;
+- a formula with an empty line in it is text;
 - a block that grows beyond :data:`LONGEST` characters is cut, and continues as a new block;
 - a part that is nested too deeply is plain text, but not the whole reply;
 - the part above the reply's first word is read from the left.

@@ -4,9 +4,9 @@ A reply is CommonMark with tables, strikethrough, task lists and footnotes. Thre
 HTML is text; a footnote is a superscript, not a link; and a line under a paragraph makes no
 heading, as a list would flicker as a heading while it streams.
 
-Formulas are found here and not by a plugin, for three reasons: models write ``\(x\)`` and
-``\[x\]`` as often as dollars; a digit may follow a formula at the beginning of a paragraph; and no
-reply may take quadratic time.
+Formulas are found here and not by a plugin, for three reasons: models write ``\(x\)``,
+``\[x\]`` and ``\begin{align} x \end{align}`` as often as dollars; a digit may follow a formula at
+the beginning of a paragraph; and no reply may take quadratic time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -41,7 +41,7 @@ _log.setLevel(_log.level or logging.INFO)
 
 # One formula, never empty. The bodies are possessive and exclude their own opener, so that a
 # reply full of openers takes linear time. No formula holds a delimiter of another.
-FORMULA: Final = re.compile(
+_FORMULA: Final = re.compile(
     r"""
       (?<!\$)\$\$(?!\s*\$)       (?P<dollars> (?:[^$\\`]|\\[^()\[\]]|\$(?!\$)){1,5000}+ ) \$\$
     | (?<![A-Za-z\d$])\$(?!\s)  (?P<dollar>  (?:[^$\\`]|\\[^()\[\]]){1,5000}+ ) (?<!\s)\$(?![\d$])
@@ -50,6 +50,13 @@ FORMULA: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+
+# The ends of an environment, which may stand without delimiters around it.
+_ENVIRONMENT: Final = re.compile(r"(?<!\\)(?:\\\\)*(\\begin|\\end)\{([A-Za-z]+\*?)\}")
+_MOST_ENVIRONMENT: Final = 5_000  # characters, as for the formulas above
+_DEEPEST_ENVIRONMENT: Final = 10
+# Words between the names of environments are no formula.
+_MATHEMATICS: Final = re.compile(r"[\\&=^_{}]")
 
 _TASK: Final = re.compile(r"\[([ xX])\](?=\s)")
 _NOTE: Final = re.compile(r"\[\^([^\[\]\s]{1,40})\](:?)")
@@ -82,14 +89,68 @@ def parser(renderer: type[RendererHTML]) -> MarkdownIt:
     return markdown
 
 
+class _Formula(NamedTuple):
+    """Formula of a reply: its TeX, the source with its delimiters, and whether it is displayed."""
+
+    tex: str
+    source: str
+    is_display: bool
+
+    @property
+    def is_environment(self) -> bool:
+        """Whether it is an environment without delimiters."""
+        return self.tex == self.source
+
+
+def _formula_at(text: str, pos: int, end: int) -> _Formula | None:
+    """Return the formula that begins at a place of a text; ``None`` for none.
+
+    Args:
+        text: a reply, or a part of it.
+        pos: the place.
+        end: the place after the last character that may belong to the formula.
+    """
+    if text.startswith("\\begin{", pos):
+        return _environment_at(text, pos, end)
+    match = _FORMULA.match(text, pos, end)
+    if match is None:
+        return None
+    tex = match[match.lastgroup or 0].strip()
+    return _Formula(tex, match[0], match.lastgroup in {"dollars", "square"})
+
+
+def _environment_at(text: str, pos: int, end: int) -> _Formula | None:
+    """Return the environment that begins at a place of a text; ``None`` for none.
+
+    A reply full of beginnings takes linear time, as the depth is limited.
+    """
+    source = text[pos : min(end, pos + _MOST_ENVIRONMENT)]
+    names: list[str] = []
+    for match in _ENVIRONMENT.finditer(source):
+        command, name = match.groups()
+        if command == "\\begin":
+            names.append(name)
+        elif not names or names.pop() != name:
+            return None
+        if len(names) > _DEEPEST_ENVIRONMENT:
+            return None
+        if not names:
+            source = source[: match.end()]
+            # A block of code stays one, whatever stands around it.
+            return None if "```" in source else _Formula(source, source, is_display=True)
+    return None
+
+
 def _inline_formula(state: StateInline, silent: bool) -> bool:
     """Find a formula in running text (an inline rule of markdown-it)."""
-    match = FORMULA.match(state.src, state.pos, state.posMax)
-    if match is None:
+    formula = _formula_at(state.src, state.pos, state.posMax)
+    if formula is None:
+        return False
+    if formula.is_environment and not _MATHEMATICS.search(_ENVIRONMENT.sub("", formula.tex)):
         return False
     if not silent:
-        _push(state, match)
-    state.pos = match.end()
+        _push(state, formula)
+    state.pos += len(formula.source)
     return True
 
 
@@ -99,31 +160,36 @@ def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> boo
     Otherwise a line of the formula that begins with a minus or a plus would make a list.
     """
     pos = state.bMarks[start] + state.tShift[start]
-    if not state.src.startswith(("$$", "\\["), pos):
+    if not state.src.startswith(("$$", "\\[", "\\begin{"), pos):
         return False
-    match = FORMULA.match(state.src, pos, state.eMarks[end - 1])
+    formula = _formula_at(state.src, pos, state.eMarks[end - 1])
+    if formula is None:
+        return False
     last = start
-    while match and state.eMarks[last] < match.end():
+    while state.eMarks[last] < pos + len(formula.source):
         last += 1
-        if state.isEmpty(last) or state.sCount[last] < state.blkIndent:
+        is_empty = state.isEmpty(last)
+        if is_empty and not formula.is_environment:
+            return False
+        if not is_empty and state.sCount[last] < state.blkIndent:
             return False
     # Without the marks of the list or quotation around it, it must still be one formula.
     lines = state.getLines(start, last + 1, state.blkIndent, False).strip()
-    match = match and FORMULA.fullmatch(lines)
-    if match is None:
+    formula = _formula_at(lines, 0, len(lines))
+    if formula is None or formula.source != lines:
         return False
     if not silent:
-        _push(state, match)
+        _push(state, formula)
         state.tokens[-1].map = [start, last + 1]
         state.line = last + 1
     return True
 
 
-def _push(state: StateInline | StateBlock, match: re.Match[str]) -> None:
+def _push(state: StateInline | StateBlock, formula: _Formula) -> None:
     token = state.push("formula", "", 0)
-    token.content = match[match.lastgroup or 0].strip()
-    token.markup = match[0]
-    token.meta = {"display": match.lastgroup in {"dollars", "square"}}
+    token.content = formula.tex
+    token.markup = formula.source
+    token.meta = {"display": formula.is_display}
 
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:

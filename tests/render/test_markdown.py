@@ -177,7 +177,7 @@ SHORT = [text for text in HOSTILE if len(text) < 1_500]
 ACTING_TEX = r"""\href \url \unicode \char202E \class \cssId \style \require \def\x \gdef\x \let\x
 \data \newcommand \renewcommand \newenvironment \DeclareMathOperator \providecommand
 \mmlToken \htmlData \htmlStyle \bbox[background:url(//evil.example)] \fcolorbox \texttip
-\toggle{x}{y}\endtoggle \label \\\href""".split()  # noqa: SIM905 - as above
+\toggle{x}{y}\endtoggle \\\href""".split()  # noqa: SIM905 - as above
 
 
 @pytest.mark.unmeasured
@@ -271,6 +271,44 @@ def test_ordinary_tex_is_typeset(tex: str) -> None:
 def test_formulas_are_found(text: str, formulas: list[str]) -> None:
     """Dollars and brackets around TeX are formulas; money, code and halves are text."""
     assert page(text).formulas == formulas
+
+
+ALIGN = "\\begin{align}\na &= b \\\\\n- c &= d\n\\end{align}"
+
+
+@pytest.mark.parametrize(
+    ("text", "formulas", "code"),
+    [
+        (ALIGN, [ALIGN], []),
+        (f"It is\n{ALIGN}\nso", [ALIGN], []),
+        (f"It is {ALIGN}, so".replace("- c", "c"), [ALIGN.replace("- c", "c")], []),
+        (ALIGN.replace("align", "align*"), [ALIGN.replace("align", "align*")], []),
+        (ALIGN.replace("\n-", "\n\n-"), [ALIGN.replace("\n-", "\n\n-")], []),
+        ("> " + ALIGN.replace("\n", "\n> "), [ALIGN], []),
+        ("- a\n\n  " + ALIGN.replace("\n", "\n  "), [ALIGN], []),
+        (ALIGN.replace("a &", "a \\label{eq} &"), [ALIGN.replace("a &", "a  &")], []),
+        (ALIGN.replace("align", "prooftree"), [], [ALIGN.replace("align", "prooftree")]),
+        ("a \\begin{x} \\{ \\\\ \\end{x} b", [], ["\\begin{x} \\{ \\\\ \\end{x}"]),
+        ("Use \\begin{align} and \\end{align}.", [], []),
+        ("\\begin{a}\n\\end{b}", [], []),
+        ("\\begin{}\\end{a}", [], []),
+        (
+            "\\begin{a}" * 11 + "x_1" + "\\end{a}" * 10,
+            [],
+            ["\\begin{a}" * 10 + "x_1" + "\\end{a}" * 10],
+        ),
+        ("- \\begin{a}\nx_1\n\\end{a}", [], ["\\begin{a}\nx_1\n\\end{a}"]),
+        ("\\begin{a}\n```\nx\n```\n\\end{a}", [], ["x\n"]),
+    ],
+)
+def test_an_environment_needs_no_delimiters(
+    text: str, formulas: list[str], code: list[str]
+) -> None:
+    """A bare one is a displayed formula; another is shown as typed, with all its backslashes."""
+    shown = page(text)
+    assert shown.formulas == [f"\\[{tex}\\]" for tex in formulas]
+    marked = re.findall("<code[^>]*>(.*?)</code>", to_html(text), re.DOTALL)
+    assert marked == [escape(part, quote=False) for part in code]
 
 
 def test_formulas_stand_where_the_page_typesets_them() -> None:

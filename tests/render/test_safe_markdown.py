@@ -114,6 +114,11 @@ def test_a_reply_is_written_as_it_was_read() -> None:
             r"$$\begin{array}{rcl} a &=& b \end{array}$$",
         ),
         (r"$$\begin{equation} a \tag{1} \end{equation}$$", r"$$a \tag{1}$$"),
+        (
+            "\\begin{align}\na &= b \\\\\nc \\label{x}\n\\end{align}",
+            "$$\\begin{aligned} a &= b \\\\ c \\end{aligned}$$",
+        ),
+        ("\\begin{bad}\na \\\\\n\\end{bad}", "```\n\\begin{bad}\na \\\\\n\\end{bad}\n```"),
         (r"\(a \tag{1}\)", r"`\(a \tag{1}\)`"),
         (
             "|a|\n|-|\n|$\\set{a\\|b}$|",

@@ -67,6 +67,13 @@ GOOD = [
     r"\text{if $x_1$ or \(y_1\)}",
     r"\text{{a} \\b 5\$}",
     r"\sqrt[\frac{\sqrt[3]{2}}{2]}]{x}",
+    r"x \over y",
+    r"{a \atop b} {n \choose k} {n \brack k} {n \brace k}",
+    r"\sideset{_a}{^b}\sum",
+    r"\begin{psmallmatrix*}[r] -1 & 2 \\ 3 & 4 \end{psmallmatrix*}",
+    r"\begin{smallmatrix*}[r] a \end{smallmatrix*} \begin{Vsmallmatrix*} b \end{Vsmallmatrix*}",
+    r"\begin{align} a \tag{one} \\ b \tag*{two} \end{align}",
+    r"\begin{equation} \label{eq:a} a = b \end{equation}",
 ]
 
 # What opens and does not close, or the other way around, or is not on the list.
@@ -85,8 +92,10 @@ BAD = [
     r"\ce{\left}",
     r"\begin{CD} A @>>> B \end{CD}",
     r"\genfrac(){0pt}{1}{a}{b}",
-    r"\sideset{_a}{^b}\sum",
+    r"\begin{align} a \tag{1} \\ b \tag{1} \end{align}",
+    r"\begin{align} a \tag{1} \tag{2} \\ b \end{align}",
+    r"\ref{eq:a}",
+    r"a \above 99em b",
     r"\begin{numcases}{f} a & b \end{numcases}",
-    r"x \over y",
     r"\root 3 \of x",
 ]

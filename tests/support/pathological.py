@@ -40,6 +40,9 @@ CASES: Final[dict[str, Callable[[int], str]]] = {
     "footnotes": lambda size: "[^1]: x\n\n" + "[^1]" * size,
     "dollars": lambda size: "$a " * size,
     "formulas without an end": lambda size: "\\[ a\n" * size,
+    "environments without an end": lambda size: "\\begin{align} a\n" * size,
+    "environments in environments": lambda size: "\\begin{a}" * size + "\\end{a}" * size,
+    "pairs in an environment": lambda size: "\\begin{a}" + "\\begin{b} \\end{b}" * size,
     "tables without an end": lambda size: "a\n-|\n" * size,
 }
 """Texts by their names; each grows with its size."""
