@@ -22,7 +22,7 @@ from chatmagic.protocol.wire import Request
 from chatmagic.render import markdown, reply_forms
 from chatmagic.render.sanitize import QUIET, frame
 from chatmagic.safe_text import PROSE, columns, counted, one_line, to_terminal, visible
-from chatmagic.session.session import Preview
+from chatmagic.session.asker import Preview
 
 Shown = tuple[str, str]
 """A part of an output as safe HTML and as text."""

@@ -53,7 +53,9 @@ def watched(*names: str) -> tuple[str, ...]:
     return tuple(str(file) for file in files)
 
 
-WAITING: Final = watched("client/halt", "session/events", "session/session", "session/worker")
+WAITING: Final = watched(
+    "client/halt", "session/ending", "session/events", "session/session", "session/worker"
+)
 """What the thread that waits comes to; what only computes is left out."""
 IN_A_CELL: Final = (
     *WAITING,
@@ -81,6 +83,7 @@ WORKING: Final = (
         "conversation/turn",
         "conversation/window",
         "protocol/wire",
+        "session/asker",
         "session/exchange",
         "session/habits",
         "session/ledger",

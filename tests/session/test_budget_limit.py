@@ -11,11 +11,16 @@ import pytest
 from accounts import CREDITS, SERVICE, Account
 from environments import GivenEnvironment
 from logged import Emulator
+from loopback import Server, document, playing
 from row_service import RowService
+from short_service import ShortService
 
 from chatmagic import _initial_environ
 from chatmagic.client.client import Client
-from chatmagic.errors import BudgetError
+from chatmagic.errors import (
+    BudgetError,
+    TooLongError,
+)
 from chatmagic.models import Reply
 from chatmagic.session.budget import Budget
 from chatmagic.session.budget_limit import Budgets
@@ -151,3 +156,43 @@ def test_all_sessions_of_a_process_ask_within_its_budget(
     assert [(row.request, row.reply) for row in session.ledger] == [
         (turn.record.request, turn.record.reply) for turn in session.conversation if turn.record
     ]
+
+
+def test_one_that_the_budget_has_no_room_for_is_not_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The error is that of the request that was sent."""
+    environment = GivenEnvironment(setting=lambda _: "2 turns")
+    monkeypatch.setattr(Session, "ledger", new_ledger(lambda: environment))
+    service = ShortService(15)
+    session = Session(Client(transport=service))
+    session.ask("aaaa")
+    with pytest.raises(TooLongError, match="too long for the service") as caught:
+        session.ask("b" * 14, fit=True)
+    assert len(service.bodies) == 2
+    assert "Sent once more" not in str(caught.value)
+    assert len(session.conversation) == 1
+
+
+def test_plain_python_is_not_told_of_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an ask and a map."""
+    session = Session(Client(transport=RowService()))
+    monkeypatch.setattr(_initial_environ, "BUDGET", "0 turns")
+    for ask in (session.ask, lambda text: session.map(text, [1], yes=True)):
+        with pytest.raises(BudgetError) as caught:
+            ask("{{ it }}")
+        assert str(caught.value.hint).startswith("The session's ledger shows what was used. ")
+
+
+def test_a_budget_refuses_a_list_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As any request; nothing was sent then."""
+    monkeypatch.setattr(_initial_environ, "BUDGET", "1 turn")
+    with (
+        Server(playing(document({"data": [{"id": "small"}]}))) as server,
+        Client(server.origin, "k") as client,
+    ):
+        session = Session(client)
+        session.models()
+        with pytest.raises(BudgetError, match="Nothing was sent"):
+            session.models()
+        assert len(server.asked) == 1

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 from asking import PATIENCE, Seen, prompts, stop
@@ -21,10 +17,7 @@ from loopback import DONE, Server, document, event, playing, stream
 from row_service import RowService
 from served import left
 from shells import FIXED, KEY
-from short_service import ShortService
 
-from chatmagic import _initial_environ
-from chatmagic.archive import output
 from chatmagic.cassette.cassette import CassetteConfig, Mode
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
@@ -32,24 +25,18 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import A_MODEL
-from chatmagic.conversation.record import Record
 from chatmagic.conversation.steering import Instructions, ThreadStart
 from chatmagic.errors import (
     BudgetError,
     ChatInterrupted,
-    ConnectError,
     CutOffError,
     InputError,
     NotRecordedError,
     NotUnderstoodError,
     RateLimitError,
-    RequestRejectedError,
     ServiceError,
-    TooLongError,
 )
 from chatmagic.protocol.api_key import Secret
-from chatmagic.session.budget import Budget
-from chatmagic.session.budget_limit import Budgets
 from chatmagic.session.events import (
     Ask,
     Began,
@@ -62,6 +49,7 @@ from chatmagic.session.events import (
     View,
 )
 from chatmagic.session.features import new_ledger
+from chatmagic.session.ledger import Ledger, Limit, Reservation
 from chatmagic.session.session import Session
 
 
@@ -195,53 +183,6 @@ def test_stop_keeps_what_came(session: Session, emulator: Emulator, how: str) ->
     assert sent[2:] == ["echo:one two three four", "one two ", "echo:next"]
 
 
-def test_an_awaited_ask_lets_other_tasks_go_on(session: Session, emulator: Emulator) -> None:
-    """It is the same ask; the loop runs while it is under way, and a cancelled one is stopped."""
-    emulator.settings = replace(FIXED, fault="hold", fault_after=2)
-    heard: list[str] = []
-
-    async def both() -> None:
-        came, loop = asyncio.Event(), asyncio.get_running_loop()
-
-        def hear(text: str) -> None:
-            heard.append(text)
-            if text.startswith("two"):
-                loop.call_soon_threadsafe(came.set)
-
-        task = asyncio.create_task(session.aask("echo:one two three", on_fragment=hear))
-        await came.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(both())
-    assert heard == ["one ", "two "]
-    assert [turn.state for turn in session.conversation] == ["interrupted"]
-    emulator.settings = FIXED
-    assert asyncio.run(session.aask("echo:next", max_tokens=3)).text == "next"
-    assert emulator.requests[-1].body["max_tokens"] == 3
-
-
-def test_an_awaited_ask_is_stopped_from_a_signal(session: Session, emulator: Emulator) -> None:
-    """As an interrupt of a notebook does, which does not wake the loop."""
-    emulator.settings = replace(FIXED, fault="hold", fault_after=1)
-
-    async def stopped() -> None:
-        def hear(_: str) -> None:
-            os.kill(os.getpid(), signal.SIGUSR1)
-
-        task = asyncio.create_task(session.aask("echo:one two", on_fragment=hear))
-        handler = signal.signal(signal.SIGUSR1, lambda *_: task.cancel())
-        try:
-            with pytest.raises(asyncio.CancelledError):
-                await task
-        finally:
-            signal.signal(signal.SIGUSR1, handler)
-
-    asyncio.run(stopped())
-    assert [turn.state for turn in session.conversation] == ["interrupted"]
-
-
 def test_thoughts_are_told_and_kept_and_carried_by_no_request() -> None:
     """While they come, as events; then with the reply."""
     begin = b'data: {"choices": [{"delta": {"reasoning_content": "Let "}}]}\n\n'
@@ -318,6 +259,24 @@ class Watched(View):
         self.note("failed")
 
 
+class OneRequest(Limit):
+    """A limit that allows one request, and tells so."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        """Allow one."""
+        self.ledger = ledger
+
+    def reserve(self, reservation: Reservation) -> int:
+        """Refuse a second one."""
+        if self.ledger.turns:
+            raise BudgetError(f"No more to {reservation.service}. Nothing was sent.")
+        return 0
+
+    def notices(self) -> list[str]:
+        """Return the line."""
+        return ["That was the one."]
+
+
 def followed(event: Event) -> str:
     """Return the name of an event that an ask has once."""
     return f"{type(event).__name__} told"
@@ -331,8 +290,9 @@ def test_the_order_in_which_a_user_sees_an_ask(
     service, seen, path = RowService(9), list[str](), tmp_path / "tape.jsonl"
     setup = None if mode is None else CassetteConfig(path, mode)
     environment = GivenEnvironment(cassette=lambda: setup, notify=seen.append)
-    vars(environment)["setting"] = lambda _: "1 turn"
-    monkeypatch.setattr(Session, "ledger", new_ledger(lambda: environment))
+    ledger = new_ledger(lambda: environment)
+    ledger.limits += (OneRequest(ledger),)
+    monkeypatch.setattr(Session, "ledger", ledger)
     session = Session(Client(transport=service), environment=environment)
     view = Watched(session, seen)
 
@@ -365,7 +325,7 @@ def test_the_order_in_which_a_user_sees_an_ask(
         "sent, 0 kept",
         "request, 0 kept",
         "fragment A",
-        "1 of the budget of 1 turn are used; others may share the quota.",
+        "That was the one.",
         "ended A, 1 kept, free",
         "1 in the ledger, took None",
         *(["True in the file"] if mode else []),
@@ -409,34 +369,6 @@ def test_a_request_of_any_kind_is_sent_once_whatever_is_answered(
     error = None if status == 200 else "ServiceError"
     assert rows == [("python", error)] * 3 + [("map", error)]
     assert session.ledger.under_way == ()
-
-
-@pytest.mark.parametrize(
-    ("raised", "caught", "words", "names"),
-    [
-        (KeyboardInterrupt, ChatInterrupted, "after the reply's end", ["began", "ended", "ended"]),
-        (partial(OSError, "went away"), OSError, "went away", ["began", "ended"]),
-    ],
-)
-def test_a_view_that_fails_at_the_end(
-    session: Session,
-    raised: Callable[[], BaseException],
-    caught: type[BaseException],
-    words: str,
-    names: list[str],
-) -> None:
-    """The turn is kept; behind a Stop its last state is drawn all the same."""
-    strikes = [raised()]
-
-    def strike() -> None:
-        if strikes:
-            raise strikes.pop()
-
-    view = Seen(at_end=strike)
-    with pytest.raises(caught, match=words):
-        session.run(Ask("echo:whole"), view)
-    assert view.names == names
-    assert [turn.state for turn in session.conversation] == ["complete"]
 
 
 @pytest.mark.parametrize(
@@ -582,170 +514,6 @@ def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -
     assert heard == [Changed()]
 
 
-GONE = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("ab")))
-MERGED = "one\n\n%%chat\ntwo"
-AS_TEXT = "a line with %%chat is sent as text; split the cell if it is to run by itself"
-
-
-@pytest.mark.parametrize(
-    ("ask", "environment", "notes"),
-    [
-        (Ask("echo:next", owner="c"), None, ["with 1 turn from the panel"]),
-        (Ask("echo:next", entry="panel", last=1), None, ["sent the last 1 of 2 turns"]),
-        (Ask("echo:next"), GONE, ["set aside 1 turn of cells gone from the page", "with 1 turn"]),
-        (Ask("echo:alone", history=False), GONE, []),
-        (Ask(MERGED, entry="cell", history=False), None, [AS_TEXT]),
-        (Ask(MERGED, entry="panel", history=False), None, []),
-        (Ask(MERGED, entry="cell", notes=("df: 3 rows",), history=False), None, ["df:", AS_TEXT]),
-    ],
-)
-def test_what_is_particular_of_a_request_is_said(
-    session: Session, ask: Ask, environment: GivenEnvironment | None, notes: list[str]
-) -> None:
-    """A line for each: what goes along, what was set aside, and what was put in."""
-    session.run(Ask("echo:a", owner="a"), Seen())
-    session.run(Ask("echo:b", entry="panel"), Seen())
-    if environment is not None:
-        vars(environment)["service"] = session.environment.service
-        session.environment = environment
-    seen = Seen()
-    session.run(ask, seen)
-    told = seen.told[0][1]
-    assert len(told) == len(notes)
-    assert all(line.startswith(note) for line, note in zip(told, notes, strict=True))
-
-
-def _same(setup: CassetteConfig) -> CassetteConfig:
-    return setup
-
-
-def test_a_preview_leaves_all_as_it_is(session: Session, emulator: Emulator) -> None:
-    """Also where the question itself would set turns aside."""
-    for name in "ab":
-        session.run(Ask(f"echo:{name}", owner=name), Seen())
-    service = replace(session.environment.service(), extra_headers={"X-Team": "blue"})
-    session.environment = GivenEnvironment(
-        layout=lambda _: Layout((), (), frozenset("b")), service=lambda: service
-    )
-    seen = session.preview(Ask("echo:next", last=3))
-    assert (seen.extra_headers, seen.rate is None) == (("X-Team",), False)
-    assert "blue" not in repr(seen)
-    assert seen.parts == (("turn 1 (prompt and reply)", 7), ("the prompt", 9))
-    assert [turn.prompt for turn in session.conversation] == ["echo:a", "echo:b"]
-    assert len(emulator.requests) == 2
-    session.run(Ask("echo:next", last=3), Seen())
-    assert emulator.requests[2].body == seen.request.to_json()
-
-
-def test_a_preview_needs_no_service_in_a_replay_alone(session: Session, tmp_path: Path) -> None:
-    """While recording one is needed, as for the question; an empty prompt is none."""
-
-    def none() -> NoReturn:
-        raise ConnectError("Not connected yet.")
-
-    modes: tuple[Mode, ...] = ("record", "replay")
-    for mode in modes:
-        setup = CassetteConfig(tmp_path / "c.jsonl", mode)
-        session.environment = GivenEnvironment(service=none, cassette=partial(_same, setup))
-        if mode == "record":
-            with pytest.raises(ConnectError):
-                session.preview(Ask("echo:one"))
-        else:
-            seen = session.preview(Ask("echo:one"))
-            assert (seen.endpoint, seen.cassette) == (None, setup)
-    with pytest.raises(InputError):
-        session.preview(Ask(" "))
-
-
-def test_a_conversation_that_is_too_long_is_sent_once_more_where_set() -> None:
-    """Without its oldest turns; the reply and the record say so, and the turn is not stale."""
-    service = ShortService(24)
-    session = Session(Client(transport=service))
-    for letter in "abc":
-        session.ask(letter * 4)
-    with pytest.raises(TooLongError, match="too long for the service"):
-        session.ask("dddd")
-    assert service.prompts[3:] == ["aaaa bbbb cccc dddd"]
-    seen = Seen()
-    answer = session.run(Ask("dddd", fit=True), seen)
-    assert service.prompts[4:] == ["aaaa bbbb cccc dddd", "cccc dddd"]
-    assert (answer.reply.text, answer.reply.left_out) == ("dddd", 2)
-    line = "The conversation was too long for the service: sent without the oldest 2 turns."
-    assert output.state_lines(answer.reply) == [line]
-    assert answer.record.to_json()["left_out"] == 2
-    assert answer.record.to_json()["parameters"] == {"last": 1}
-    assert Record.from_json(answer.record.to_json()) == answer.record
-    assert seen.names == ["began", "ended"]
-    assert len(session.conversation) == 4
-    assert session.conversation.stale_turns() == ()
-
-
-def test_what_is_still_too_long_is_not_sent_a_third_time() -> None:
-    """The conversation is as before; without a turn to leave out it is sent once."""
-    service = ShortService(15)
-    session = Session(Client(transport=service))
-    session.ask("aaaa", fit=True)
-    with pytest.raises(TooLongError) as caught:
-        session.ask("b" * 16, fit=True)
-    assert service.prompts[1:] == [f"aaaa {'b' * 16}", "b" * 16]
-    assert str(caught.value.hint).startswith(
-        "Sent once more without the oldest 1 turn. Shorten the"
-    )
-    with pytest.raises(TooLongError) as caught:
-        session.ask("b" * 16, fit=True, last=0)
-    assert len(service.bodies) == 4
-    assert "Sent once more" not in str(caught.value)
-    assert "--last" not in str(caught.value)
-    assert "Shorten the question" in str(caught.value.hint)
-    assert len(session.conversation) == 1
-
-
-def test_one_that_the_budget_has_no_room_for_is_not_sent_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The error is that of the request that was sent."""
-    environment = GivenEnvironment(setting=lambda _: "2 turns")
-    monkeypatch.setattr(Session, "ledger", new_ledger(lambda: environment))
-    service = ShortService(15)
-    session = Session(Client(transport=service))
-    session.ask("aaaa")
-    with pytest.raises(TooLongError, match="too long for the service") as caught:
-        session.ask("b" * 14, fit=True)
-    assert len(service.bodies) == 2
-    assert "Sent once more" not in str(caught.value)
-    assert len(session.conversation) == 1
-
-
-def test_another_refusal_is_not_sent_again() -> None:
-    """Only one that the service gives for the length."""
-    service = ShortService(24)
-    session = Session(Client(transport=service))
-    session.ask("aaaa")
-    service.refusal = {"error": {"message": "no such field"}}
-    with pytest.raises(RequestRejectedError):
-        session.ask("b" * 30, fit=True)
-    assert len(service.bodies) == 2
-
-
-def test_what_was_sent_shorter_replays_strictly(tmp_path: Path) -> None:
-    """Both requests are recorded, and replayed in the same order."""
-    service = ShortService(10)
-    texts: list[list[tuple[str, int | None]]] = []
-    modes: tuple[Mode, ...] = ("record", "record", "replay")
-    for mode in modes:
-        setup = CassetteConfig(tmp_path / "c.jsonl", mode)
-        session = Session(
-            Client(transport=service), environment=GivenEnvironment(cassette=partial(_same, setup))
-        )
-        replies = [session.ask(letter * 4, fit=True) for letter in "abc"]
-        texts.append([(reply.text, reply.left_out) for reply in replies])
-        assert session.conversation.stale_turns() == ()
-    assert texts == [[("aaaa", None), ("bbbb", 1), ("cccc", 2)]] * 3
-    sent = ["aaaa", "aaaa bbbb", "bbbb", "aaaa bbbb cccc", "cccc"]
-    # A recorded error is asked for again while recording.
-    assert service.prompts == [*sent, "aaaa bbbb", "aaaa bbbb cccc"]
-
-
 def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) -> None:
     """Another address or key does; other fields and time-outs keep connection and ledger."""
     held: dict[str, Any] = {"url": emulator.url, "extra": {}, "key": KEY, "timeout": None}
@@ -807,9 +575,9 @@ def test_it_is_in_the_ledger_and_no_question() -> None:
         rows = [(row.entry, row.took) for row in session.ledger]
         assert rows == [("python", None), ("python", 10), ("models", 1), ("models", None)]
         assert [*session.ledger.meter(server.origin).costs] == [10]
-        # Of the first question's cost the budgets learn by the second.
-        budgets = [Budget.parse(text, "it") for text in ("50", "50 turns")]
-        assert [session.ledger.limit(Budgets).used(budget) for budget in budgets] == [21, 4]
+        # Of the first question's cost the ledger learns by the second.
+        assert session.ledger.meter(server.origin).used == 21
+        assert session.ledger.turns == 4
         assert len(session.conversation) == 2
 
 
@@ -823,28 +591,12 @@ def test_it_is_in_the_ledger_and_no_question() -> None:
 def test_plain_python_is_not_told_of_commands(
     variable: str, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither of a budget's, in an ask and a map, nor of a cassette's."""
+    """Not of a cassette's."""
     session = Session(Client(transport=RowService()))
-    monkeypatch.setattr(_initial_environ, "BUDGET", "0 turns")
-    for ask in (session.ask, lambda text: session.map(text, [1], yes=True)):
-        with pytest.raises(BudgetError) as caught:
-            ask("{{ it }}")
-        assert str(caught.value.hint).startswith("The session's ledger shows what was used. ")
     monkeypatch.setenv(variable, "replay")
     with pytest.raises(InputError) as refused:
         session.ask("a")
     assert refused.value.hint == hint
-
-
-def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As any request; nothing was sent then."""
-    monkeypatch.setattr(_initial_environ, "BUDGET", "1 turn")
-    with Server(playing(document(LIST))) as server, Client(server.origin, "k") as client:
-        session = Session(client)
-        session.models()
-        with pytest.raises(BudgetError, match="Nothing was sent"):
-            session.models()
-        assert len(server.asked) == 1
 
 
 def test_a_replay_never_sends(

@@ -1,0 +1,42 @@
+"""Coroutine function of a method that asks, for code that awaits a reply."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Coroutine
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+from chatmagic.client.halt import Halt
+from chatmagic.session.worker import NAP
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+
+def awaitable(ask: Callable[_Given, _Result]) -> Callable[_Given, Coroutine[Any, Any, _Result]]:
+    """Return the coroutine function of a method that asks.
+
+    Cancelling the task stops the reply; the text so far is kept.
+
+    Args:
+        ask: the method; its option ``halt`` stops it.
+    """
+
+    @wraps(ask)
+    async def call(*args: _Given.args, **options: _Given.kwargs) -> _Result:
+        options["halt"] = halt = cast("Halt", options.get("halt") or Halt())
+        work = partial(contextvars.copy_context().run, partial(ask, *args, **options))
+        reply = asyncio.get_running_loop().run_in_executor(None, work)
+        try:
+            # ipykernel cancels in a handler of a signal, which wakes no loop that waits.
+            while not reply.done():
+                await asyncio.wait([reply], timeout=NAP)
+            return reply.result()
+        except asyncio.CancelledError:
+            halt.stop()
+            reply.cancel()
+            raise
+
+    return call
