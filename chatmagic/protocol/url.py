@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -96,6 +97,7 @@ def shown_place(url: str) -> str:
     return one_line(f"{parts.scheme}://{parts.netloc}{path}", _SHOWN)
 
 
+@lru_cache(maxsize=256)
 def origin(url: str) -> str:
     """Return the scheme, host and port of an address, in one spelling.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
@@ -186,6 +186,7 @@ class Job:
         self._clock = clock or Clock()
         self._changed = threading.Condition(threading.RLock())
         self._given = queue.SimpleQueue[Row | None]()
+        self._written = queue.SimpleQueue[RowReply | None]()
         self._room = threading.Semaphore(2 * options.workers)
         self._threads: list[threading.Thread] = []
         self._halts: set[Halt] = set()
@@ -392,6 +393,8 @@ class Job:
 
         If a thread waits for the worker, that thread reads the rows.
         """
+        counting = threading.Thread(target=self._count_rows, name="chatmagic-map-disk")
+        counting.start()
         try:
             if self._is_awaited:
                 worker.tell_first(self._hand_out)
@@ -404,6 +407,8 @@ class Job:
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
+        self._written.put(None)
+        counting.join()
         self.file.close()
         error = self.error
         if isinstance(error, ChatError):
@@ -467,22 +472,21 @@ class Job:
         try:
             with self.sender.connect() as client:
                 while (row := self._given.get()) is not None:
-                    if not self.is_stopped:
-                        self._ask(client, row)
-                    self._room.release()
+                    if self.is_stopped or not self._ask(client, row):
+                        self._room.release()
         except BaseException as error:  # noqa: BLE001 - `_work` raises it
             log_swallowed(error)
             self._end(error)
         self._given.put(None)
 
-    def _ask(self, client: Client, row: Row) -> None:
-        """Send one row's request, and store its reply or its error.
+    def _ask(self, client: Client, row: Row) -> bool:
+        """Send one row's request, and store its reply or its error; return whether it was stored.
 
         It is sent again only if nothing was done, or as often as ``retries`` says.
         """
         if (unsent := self.template.problem(row)) is not None:
             self._keep(row, problem=InputError(unsent))
-            return
+            return True
         refusals = 0
         retries = 0
         while (begun := self._may_send()) is not None:
@@ -499,9 +503,10 @@ class Job:
                 continue
             if problem is not None and (ends_all(problem) or (is_tried and is_refusal(problem))):
                 self._end(problem)
-            else:
-                self._keep(row, reply, problem)
-            return
+                return False
+            self._keep(row, reply, problem)
+            return True
+        return False
 
     def _may_send(self) -> _Begun | None:
         """Wait until a request may begin, and make room for its line; ``None`` at a stop."""
@@ -599,18 +604,44 @@ class Job:
                 with self._changed:
                     self.counts.lost += 1
             raise
+        if problem is None:
+            self.counts.failures = 0
+        elif is_of_the_service(problem):
+            self._note_failure(problem)
+        self._written.put(line)
+
+    def _note_failure(self, problem: Problem) -> None:
+        """Count a failure of the service; the tenth in succession ends the map."""
         with self._changed:
-            if problem is None:
-                self.counts.answered += 1
-                self.counts.failures = 0
-                return
-            self.counts.failed += 1
-            if is_of_the_service(problem):
-                self.counts.failures += 1
-            if self.counts.failures >= MOST_FAILURES and is_of_the_service(problem):
+            self.counts.failures += 1
+            if self.counts.failures >= MOST_FAILURES:
                 ended = f"The map ended, as {MOST_FAILURES} rows in succession failed."
                 problem.advice = sentences(ended, problem.advice)
                 self._end(problem)
+
+    def _count_rows(self) -> None:
+        """Flush the lines that were written meanwhile, together, and count their rows."""
+        is_over = False
+        while not is_over:
+            taken = [self._written.get()]
+            while not self._written.empty():
+                taken.append(self._written.get())
+            is_over = None in taken
+            if lines := [line for line in taken if line is not None]:
+                self._flush(lines)
+
+    def _flush(self, lines: Sequence[RowReply]) -> None:
+        """Flush lines to the disk, and count their rows."""
+        try:
+            self.file.flush()
+        except ChatError as error:
+            self._end(error)
+            return
+        failed = sum(line.error is not None for line in lines)
+        with self._changed:
+            self.counts.failed += failed
+            self.counts.answered += len(lines) - failed
+        self._room.release(len(lines))
 
     def _end(self, error: BaseException) -> None:
         """Begin no more rows because of an error; the first error counts."""

@@ -2,18 +2,20 @@
 
 Before a row is sent, room is made for its line: blanks after the last line, which the new line
 overwrites when the row has ended. So a full disk refuses a row before it is paid for, and a killed
-process loses no row that has ended. Each line is flushed to the disk (``fsync``) before its row
-counts as ended; lines that come meanwhile are flushed together. A row that is asked again has
-another line; the last one counts. Each line has a digest of its other fields, so a text that was
-edited is not taken for the model's. Only one job at a time has the file; another one is refused, if
-the system has locks.
+process loses no row that has ended. Each line is written at once, so a killed process does not lose
+it, and is flushed to the disk (``fsync``) together with others, so a power cut does not either.
+
+A row that is asked again has another line; the last one counts. Each line has a digest of its other
+fields, so a text that was edited is not taken for the model's. Only one job at a time has the file;
+another one is refused, if the system has locks.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from io import FileIO
@@ -32,6 +34,7 @@ from chatmagic._json import (
     fields_to_json,
     iso,
     json_field,
+    timestamp,
 )
 from chatmagic._log import swallowed
 from chatmagic.errors import ChatError, InputError
@@ -97,32 +100,68 @@ class RowReply(BodyFacts):
         Raises:
             ValueError: it is no line of a job's file, or was edited.
         """
-        value = _line_fields(line)
+        value, is_ours = _fields_of(line)
+        return cls._of(value, is_ours=is_ours)
+
+    @classmethod
+    def _of(cls, value: Mapping[str, Any], *, is_ours: bool) -> Self:
+        """Return the reply of a line's fields; those that were written here need no checks."""
+        usage = Usage.from_json(value)
         known = {name: item for name, item in value.items() if item != ""}
         if "error" not in known:
             known.setdefault("text", "")
-        return cls(**{**fields_from_json(cls, known), "usage": Usage.from_json(known)})
+        if not is_ours:
+            return cls(**{**fields_from_json(cls, known), "usage": usage})
+        for name in _NO_USAGE:
+            known.pop(name, None)
+        if "ended_at" in known:
+            known["ended_at"] = datetime.fromisoformat(known["ended_at"])
+        return cls(**known, usage=usage)
 
     def to_line(self) -> bytes:
         """Return the reply's line: flat, with every name, and an empty text for an absent fact.
 
         So readers that take the file in blocks find the same columns in each block.
         """
-        own = [item.name for item in fields(self) if "read" in item.metadata]
-        counts = [item.name for item in fields(Usage)]
-        line = dict.fromkeys(("key", *own), "") | fields_to_json(self) | dict.fromkeys(counts)
+        line = _EMPTY | fields_to_json(self) | _NO_USAGE
         line |= {} if self.usage is None else self.usage.to_json()
         line.pop("usage")
         for name in ("call", "reasoning", "reasoning_tokens"):
             if line[name] in {"", None}:
                 line.pop(name)  # files of earlier releases have no such names
-        text = without_lone_surrogates(json.dumps(line, ensure_ascii=False))
-        seal = digest(json.loads(text))
-        return f'{text[:-1]}, "digest": "{seal}"}}\n'.encode()
+        body = _body(line)
+        return body + b'%b%b"}\n' % (_SEAL, _seal(body))
 
 
-def _line_fields(line: bytes) -> dict[str, Any]:
-    """Return the fields of a line; one of an earlier release has no digest.
+_NO_USAGE: Final = dict.fromkeys(item.name for item in fields(Usage))
+_EMPTY: Final = dict.fromkeys(
+    ("key", *(item.name for item in fields(RowReply) if "read" in item.metadata)), ""
+)
+"""Every name of a line, in its order."""
+_NAMES: Final = tuple(name for name in _EMPTY if name != "usage") + tuple(_NO_USAGE)
+_SEAL: Final = b', "digest": "'
+
+
+class EditedError(ValueError):
+    """Line whose fields are not those that were written."""
+
+
+def _body(fields: Mapping[str, Any]) -> bytes:
+    """Return a line without its digest and its end."""
+    text = json.dumps(fields, ensure_ascii=False)
+    return without_lone_surrogates(text)[:-1].encode()
+
+
+def _seal(body: bytes) -> bytes:
+    """Return the digest of a line without its digest and its end."""
+    return hashlib.sha256(body).hexdigest().encode()
+
+
+def _fields_of(line: bytes) -> tuple[dict[str, Any], bool]:
+    """Return the fields of a line, and whether it stands as it was written here.
+
+    A line of an earlier release has no digest. A tool may have written the same fields in another
+    order, or with other spaces.
 
     Raises:
         ValueError: it is no line of a job's file, or was edited.
@@ -131,30 +170,27 @@ def _line_fields(line: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("a line is a JSON object")
     seal = value.pop("digest", None)
-    if seal is not None and seal != digest(value):
+    if seal is None:
+        return value, False
+    seal = str(seal).encode("utf-8", "replace")
+    if _seal(line[: line.rfind(_SEAL)]) == seal and _is_well_formed(value):
+        return value, True
+    known = {name: value[name] for name in _NAMES if name in value}
+    if len(known) < len(value) or _seal(_body(known)) != seal:
         raise EditedError("the line was edited")
-    return value
+    return value, False
 
 
-class EditedError(ValueError):
-    """Line whose fields are not those that were written."""
+def _is_well_formed(value: dict[str, Any]) -> bool:
+    """Return whether the fields of a line have their names, and those that are used their types."""
+    if not _REQUIRED <= value.keys() <= _ALL:
+        return False
+    texts = value["key"], value["request"], value["text"], value["error"], value["ended_at"]
+    return all(type(text) is str for text in texts) and type(value["row"]) is int
 
 
-@dataclass(slots=True, eq=False)
-class _Entry:
-    """Line that is to be written.
-
-    Args:
-        reply: the row's reply, or its error.
-        line: its line.
-        is_done: whether it was written, or failed to be.
-        error: the error; ``None`` for none.
-    """
-
-    reply: RowReply
-    line: bytes
-    is_done: bool = False
-    error: ChatError | None = None
+_ALL: Final = frozenset(_NAMES)
+_REQUIRED: Final = frozenset({"key", "request", "occurrence", "row", "text", "error", "ended_at"})
 
 
 class JobFile:
@@ -177,13 +213,9 @@ class JobFile:
         """Number of lines that were not read, such as a damaged one; their rows are asked again."""
         self.edited = 0
         """Number of lines that were edited; their rows are asked again."""
-        self.latest: datetime | None = None
-        """The time of the latest line when the file was opened; ``None`` if unknown."""
+        self._latest = ""
         self._lock = Lock()
         """Guards the offsets, and writing."""
-        self._flushing = Lock()
-        """Held by the thread that writes the lines of all and flushes them."""
-        self._waiting: list[_Entry] = []
         self._end = 0
         self._room = 0
         self._longest = ROOM // 2
@@ -242,7 +274,7 @@ class JobFile:
         return short_key(key) in self._failed
 
     def append(self, reply: RowReply) -> None:
-        """Add a line for a row that has ended; when this returns, it is on the disk.
+        """Write a line for a row that has ended; a process that is killed then does not lose it.
 
         Args:
             reply: the row's reply, or its error.
@@ -250,56 +282,31 @@ class JobFile:
         Raises:
             ChatError: the line cannot be written; the file is as before.
         """
-        entry = _Entry(reply, reply.to_line())
+        line = reply.to_line()
         with self._lock:
-            self._waiting.append(entry)
-        with self._flushing:
-            # The thread before may have written it together with its own.
-            if not entry.is_done:
-                self._write_waiting()
-        if entry.error is not None:
-            raise entry.error
+            try:
+                self._write(line)
+            except OSError as error:
+                with swallowed(OSError):
+                    os.ftruncate(cast("FileIO", self._file).fileno(), self._end)
+                    self._room = self._end
+                raise self._not_written(error) from None
+            self._note(reply.key, reply.request, reply.occurrence, self._end)
+            if reply.error is not None:
+                self._failed.add(short_key(reply.key))
+            self._end += len(line)
+            self._longest = max(self._longest, len(line))
 
-    def _write_waiting(self) -> None:
-        """Write all lines that wait, together; if that fails, one by one."""
-        with self._lock:
-            entries = self._waiting
-            self._waiting = []
-        try:
-            self._add(entries)
-        except OSError:
-            for entry in entries:
-                try:
-                    self._add([entry])
-                except OSError as error:
-                    entry.error = self._not_written(error)
-        for entry in entries:
-            entry.is_done = True
-
-    def _add(self, entries: Sequence[_Entry]) -> None:
-        """Write lines, flush them to the disk, and note them.
+    def flush(self) -> None:
+        """Bring all written lines to the disk, so that a power cut does not lose them.
 
         Raises:
-            OSError: they cannot be written; the file is as before.
+            ChatError: the disk does not take them.
         """
-        file = cast("FileIO", self._file)
-        begin = self._end
-        content = b"".join(entry.line for entry in entries)
         try:
-            with self._lock:
-                self._write(content)
-                self._end += len(content)
-            os.fsync(file.fileno())
-        except OSError:
-            with self._lock, swallowed(OSError):
-                self._end = begin
-                os.ftruncate(file.fileno(), begin)
-                self._room = begin
-            raise
-        for entry in entries:
-            self._note(entry.reply, begin)
-            begin += len(entry.line)
-            self._longest = max(self._longest, len(entry.line))
+            os.fsync(cast("FileIO", self._file).fileno())
+        except OSError as error:
+            raise self._not_written(error) from None
 
     def make_room(self, rows: int) -> None:
         """Make room for the lines of the rows under way, before one of them is sent.
@@ -312,13 +319,19 @@ class JobFile:
         """
         with self._lock:
             begin = max(self._room, self._end)
-            room = self._end + 2 * self._longest * rows
-            if room > begin:
+            needed = 2 * self._longest * rows
+            if self._end + needed <= begin:
+                return
+            # A quarter more, so that not each row writes some; less if the disk is nearly full.
+            for room in (self._end + needed * 5 // 4, self._end + needed):
                 try:
                     self._write(b" " * (room - begin), begin)
                 except OSError as error:
-                    raise self._not_written(error) from None
-                self._room = room
+                    problem = error
+                else:
+                    self._room = room
+                    return
+            raise self._not_written(problem)
 
     def copy(self, key: str, row: int, call: str) -> None:
         """Add a line that makes a known reply a row of this call, unless it is one already.
@@ -337,8 +350,13 @@ class JobFile:
 
     def _write(self, content: bytes, at: int | None = None) -> None:
         file = cast("FileIO", self._file)
-        file.seek(self._end if at is None else at)
-        if file.write(content) != len(content):
+        at = self._end if at is None else at
+        if hasattr(os, "pwrite"):
+            written = os.pwrite(file.fileno(), content, at)
+        else:
+            file.seek(at)
+            written = file.write(content)
+        if written != len(content):
             raise OSError("the disk is full")
 
     def _not_written(self, error: OSError) -> ChatError:
@@ -357,9 +375,16 @@ class JobFile:
             yield from (None for _ in places)
             return
         with open_file(self.path) as file:
+            position = 0
             for at in places:
-                file.seek(at or 0)
-                yield None if at is None else RowReply.from_line(file.readline())
+                if at is None:
+                    yield None
+                    continue
+                if at != position:
+                    file.seek(at)
+                line = file.readline()
+                position = at + len(line)
+                yield RowReply.from_line(line)
 
     def close(self) -> None:
         """Remove the room, and close the file; may be repeated.
@@ -415,19 +440,24 @@ class JobFile:
         Raises:
             ValueError: it is no line of a job's file, or was edited.
         """
-        reply = RowReply.from_line(line)
-        self._note(reply, at)
-        if reply.ended_at is not None and (self.latest is None or reply.ended_at > self.latest):
-            self.latest = reply.ended_at
+        value, is_ours = _fields_of(line)
+        if not is_ours:
+            RowReply._of(value, is_ours=False)  # noqa: SLF001 - its own file; checks each field
+        self._note(value["key"], value["request"], value["occurrence"], at)
+        if value.get("error", "") != "" and not self._replays:
+            self._failed.add(short_key(value["key"]))
+        self._latest = max(self._latest, value.get("ended_at") or "")
 
-    def _note(self, reply: RowReply, at: int) -> None:
-        """Note the place of a row's last line."""
-        replayed = replay_key(reply.request, reply.occurrence) if self._replays else reply.key
-        key = short_key(replayed)
-        self._at[key] = at
-        self._failed.discard(key)
-        if reply.error is not None and not self._replays:
-            self._failed.add(key)
+    @property
+    def latest(self) -> datetime | None:
+        """The time of the latest line when the file was opened; ``None`` if unknown."""
+        return timestamp(self._latest)
+
+    def _note(self, key: str, request: str, occurrence: int, at: int) -> None:
+        """Note the place of a row's last line, as of one that was answered."""
+        short = short_key(replay_key(request, occurrence) if self._replays else key)
+        self._at[short] = at
+        self._failed.discard(short)
 
 
 def short_key(key: str) -> bytes:

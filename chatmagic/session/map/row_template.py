@@ -6,6 +6,7 @@ request differs from it only in the text of its last message.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections import Counter
@@ -50,22 +51,32 @@ class Row:
     key: str
 
 
-@dataclass(frozen=True, slots=True)
 class _Frame:
-    """Canonical JSON around the one text of it that differs from row to row."""
+    """Digest of a JSON value of which one text differs from row to row.
 
-    before: str
-    after: str
+    It is that of :func:`chatmagic._json.digest`. What stands before the text is hashed once.
 
-    @classmethod
-    def of(cls, value: object, text: str) -> _Frame:
-        """Return the frame of a JSON value around a text that occurs once in it."""
+    Args:
+        value: the value.
+        text: the text, which occurs once in it.
+    """
+
+    def __init__(self, value: object, text: str) -> None:
+        """Hash what stands before the text."""
         before, _, after = canonical(value).partition(canonical(text))
-        return cls(before, after)
+        self._before = hashlib.sha256(before.encode())
+        self._after = after.encode()
 
-    def digest(self, text: str) -> str:
-        """Return the digest of the value with another text."""
-        return digest(f"{self.before}{canonical(text)}{self.after}")
+    def digest(self, text: bytes) -> str:
+        """Return the digest of the value with another text.
+
+        Args:
+            text: the text's canonical JSON, in UTF-8.
+        """
+        hashed = self._before.copy()
+        hashed.update(text)
+        hashed.update(self._after)
+        return hashed.hexdigest()
 
 
 class RowTemplate:
@@ -136,12 +147,12 @@ class RowTemplate:
         """
         mark = os.urandom(32).hex()
         body = json.loads(self._request(mark).encode())
-        of_request = _Frame.of({name: body[name] for name in body.keys() - NOT_IN_DIGEST}, mark)
-        of_first = _Frame.of([address, body, 1], mark)
+        of_request = _Frame({name: body[name] for name in body.keys() - NOT_IN_DIGEST}, mark)
+        of_first = _Frame([address, body, 1], mark)
         seen: Counter[str] = Counter()
         for number, row in enumerate(rows):
             prompt, missing = self._filled(number, row)
-            text = self._front + prompt
+            text = canonical(self._front + prompt).encode()
             request = of_request.digest(text)
             seen[request] += 1
             occurrence = seen[request]
@@ -150,7 +161,7 @@ class RowTemplate:
             elif occurrence == 1:
                 key = of_first.digest(text)
             else:
-                key = _Frame.of([address, body, occurrence], mark).digest(text)
+                key = _Frame([address, body, occurrence], mark).digest(text)
             yield Row(number, prompt, missing, request, occurrence, key)
 
     def _filled(self, number: int, row: Mapping[str, Any]) -> tuple[str, str | None]:

@@ -98,10 +98,12 @@ def _rows(source: Any) -> Iterator[dict[str, Any]]:
             yield {IT: row, **row}
     else:
         for item in source:
-            if is_table(item) or _is_in_parts(item):
-                yield from _rows(item)
+            if isinstance(item, str):
+                yield {IT: item}
             elif isinstance(item, Mapping):
                 yield {IT: item, **{str(name): value for name, value in item.items()}}
+            elif is_table(item) or _is_in_parts(item):
+                yield from _rows(item)
             else:
                 yield {IT: item}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import sys
@@ -16,7 +17,14 @@ from jobs import full_disk
 
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Usage
-from chatmagic.session.map.job_file import BEGINNING, JobFile, RowReply, replay_key, short_key
+from chatmagic.session.map.job_file import (
+    BEGINNING,
+    EditedError,
+    JobFile,
+    RowReply,
+    replay_key,
+    short_key,
+)
 
 KEYS = [f"{number:02x}" * 32 for number in range(9)]
 
@@ -187,14 +195,18 @@ def test_a_full_disk_leaves_whole_lines(path: Path, file: JobFile) -> None:
     assert [each and each.text for each in file.replies([short_key(KEYS[2])])] == ["yes"]
 
 
-def test_each_line_is_brought_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the next row is sent."""
-    sync = Mock()
+def test_lines_are_brought_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together; a disk that does not take them is an error."""
     file = JobFile(tmp_path / "job.jsonl").open()
+    sync = Mock(side_effect=[None, OSError(errno.EIO, "Input/output error")])
     monkeypatch.setattr("os.fsync", sync)
     for number in range(3):
         file.append(reply(number))
-        assert sync.call_count == number + 1
+    assert sync.call_count == 0
+    file.flush()
+    assert sync.call_count == 1
+    with pytest.raises(ChatError, match=r"job\.jsonl cannot be written: Input/output error"):
+        file.flush()
     file.close()
 
 
@@ -228,6 +240,38 @@ def test_a_line_is_read_as_it_was_written(reply: RowReply) -> None:
     assert line.startswith(BEGINNING)
     assert line.count(b"\n") == 1
     assert RowReply.from_line(line) == reply
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"stop"', b'"halt"'),
+        (b'"row": 3', b'"row": 4'),
+        (b'"row": 3', b'"row": "3"'),
+        (b"{", b'{"x": 1, '),
+    ],
+)
+def test_an_edited_line_is_none(old: bytes, new: bytes) -> None:
+    """Whichever field; one of an earlier release has no digest, and is read."""
+    line = WHOLE.to_line()
+    with pytest.raises(EditedError):
+        RowReply.from_line(line.replace(old, new, 1))
+    value = json.loads(line)
+    value.pop("digest")
+    assert RowReply.from_line(json.dumps(value).encode()) == WHOLE
+
+
+@pytest.mark.parametrize("name", ["key", "request", "text", "row", "ended_at"])
+def test_a_digest_does_not_make_a_line(name: str) -> None:
+    """A field that is missing or of another type is refused in any case."""
+    value = json.loads(WHOLE.to_line())
+    del value["digest"]
+    for wrong in ({k: v for k, v in value.items() if k != name}, {**value, name: [1]}):
+        body = json.dumps(wrong, ensure_ascii=False)[:-1].encode()
+        line = body + b', "digest": "%b"}\n' % hashlib.sha256(body).hexdigest().encode()
+        if name in wrong or name in {"key", "request", "row"}:
+            with pytest.raises(ValueError):  # noqa: PT011 - a line of another kind, whatever is wrong
+                RowReply.from_line(line)
 
 
 def test_each_line_has_all_names() -> None:
