@@ -211,6 +211,8 @@ def state_lines(reply: Reply, place: Place = "notebook") -> list[str]:
     if reply.finish_reason == "length":
         is_begun = reply.text or not reply.reasoning
         lines.append((AT_LIMIT if is_begun else ALL_THOUGHT).at(place))
+    elif reply.finish_reason in ("tool_calls", "function_call"):
+        lines.append("The model asked for a tool, and chatmagic runs none.")
     elif reply.finish_reason not in (None, "stop"):
         lines.append(f"The reply ended with: {reply.finish_reason}")
     elif not reply.text and not reply.refusal:

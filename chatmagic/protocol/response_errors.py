@@ -124,6 +124,12 @@ _TOO_LONG_WORDS: Final = (
     r"|\btokens`? \+ `?max_new_tokens"
     r"|reduce the length of"
 )
+# Words of servers that answer a wrong path with 200 and an error.
+_NO_SUCH_PATH: Final = (
+    r"(?i)\b(?:unexpected|unknown|unsupported|invalid|wrong|no such) (?:endpoint|path|route|url)\b"
+    r"|\b(?:endpoint|path|route|url|page|resource)\b.{0,40}\bnot (?:found|exist|supported)\b"
+    r"|^not found\b|\bno route\b|\bcannot (?:post|get) /"
+)
 _BY_WORDS: Final[Mapping[int, tuple[str, _Rule]]] = {
     403: (r"(?i)key|token|auth|credential", _BAD_KEY),
     404: (ABOUT_A_MODEL, _RULES[404]._replace(event="The service does not know the model")),
@@ -208,6 +214,10 @@ def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> Cha
     elif error_body.is_rate_limit or error_body.status is not None:
         rule = _rule(error_body.status or answer.status, error_body, quote)
         error = _by_rule(rule, error_body, quote, at, credits)
+    elif re.search(_NO_SUCH_PATH, _told(error_body, quote)):
+        error = _by_rule(
+            _rule(HTTPStatus.NOT_FOUND, error_body, quote), error_body, quote, at, credits
+        )
     elif re.search(_TOO_LONG_WORDS, _told(error_body, quote)):
         error = _TOO_LONG.error(f"{_TOO_LONG.event}{quote} {at}.", hint=advice.LESS)
     else:

@@ -1,14 +1,45 @@
 """Thoughts of a model that stand in front of its reply, in the same text.
 
-Models that think write ``<think>…</think>`` there, unless their server removes it.
+Models that think write ``<think>…</think>`` there, unless their server removes it. Where the server
+has written the opening mark itself, as a part of the prompt, only the closing one is in the answer.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 OPEN: Final = "<think>"
 CLOSE: Final = "</think>"
+
+
+_LINE: Final = 500
+"""Number of characters before a mark in which its line is looked for."""
+_QUOTES: Final = "`\"'\N{LEFT DOUBLE QUOTATION MARK}\N{LEFT SINGLE QUOTATION MARK}\xab"
+
+
+def split_unopened(text: str) -> tuple[str, str]:
+    """Return the thoughts that end without a beginning, and the reply after them.
+
+    A mark in quotation marks or in code ends nothing: the reply speaks of it.
+
+    Args:
+        text: a whole text, whose thoughts with a beginning were removed.
+
+    Returns:
+        Both texts; no thoughts if there is no such end.
+    """
+    begin = fences = 0
+    for mark in re.finditer(CLOSE, text):
+        fences += text.count("```", begin, mark.start())
+        if OPEN in text[begin : mark.start()]:
+            break
+        begin = mark.end()
+        before = text[max(mark.start() - _LINE, 0) : mark.start()].rpartition("\n")[2]
+        is_code = fences % 2 or before.count("`") % 2
+        if not is_code and before[-1:] not in {*_QUOTES}:
+            return text[: mark.start()].strip(), text[mark.end() :].lstrip()
+    return "", text
 
 
 class ThoughtSplitter:

@@ -19,7 +19,8 @@ from chatmagic import _json
 from chatmagic._json import digest, finite_number, shared_fields, whole_number
 from chatmagic.models import BodyFacts, Message, Origin, Reply, State, Usage
 from chatmagic.protocol.api_key import KeyRedactor, Secret, redacted
-from chatmagic.protocol.thoughts import ThoughtSplitter
+from chatmagic.protocol.nested_errors import innermost_cause
+from chatmagic.protocol.thoughts import ThoughtSplitter, split_unopened
 from chatmagic.safe_text import without_lone_surrogates
 
 PATH: Final = "/v1/chat/completions"
@@ -329,7 +330,7 @@ class ErrorBody:
         reset = outer.get("resetAt")
         name = _json.text_or_none(inner) or _json.text_or_none(outer.get("type")) or code
         words = (_words(part.get(field)) for part in (outer, value) for field in _EXPLANATIONS)
-        message = next(filter(None, words), None)
+        message = innermost_cause(outer, next(filter(None, words), None))
         is_named = named is not None or value.get("object") == "error"
         if not is_named and (message is None or "choices" in value):
             return None
@@ -677,4 +678,8 @@ class ReplyBuilder:
             header_facts: the facts in its headers, by the names of a reply's facts.
         """
         facts = {**shared_fields(self.facts, BodyFacts), **header_facts}
-        return Reply(text=self.text, state=state, origin=origin, **facts)
+        text = self.text
+        if facts["reasoning"] is None:
+            thoughts, text = split_unopened(text)
+            facts["reasoning"] = thoughts or None
+        return Reply(text=text, state=state, origin=origin, **facts)

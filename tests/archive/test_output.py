@@ -119,6 +119,10 @@ def test_without_the_line_of_the_credits_equal_replies_look_alike() -> None:
         (Reply("r", state="cut off"), ["Cut off: this reply is not complete."]),
         (Reply("r", finish_reason="length"), [AT_LIMIT.notebook]),
         (Reply("", finish_reason="length"), [AT_LIMIT.notebook]),
+        (
+            Reply("", finish_reason="tool_calls"),
+            ["The model asked for a tool, and chatmagic runs none."],
+        ),
         (Reply("", finish_reason="length", reasoning="Hm"), [ALL_THOUGHT.notebook]),
         (Reply("", refusal="No."), ["The model refused: No."]),
         (Reply(""), ["The reply is empty."]),

@@ -369,6 +369,26 @@ def test_a_wait_is_read_from_headers_and_bodies(
     assert error.retry_after == (None if wait is None else NOW + timedelta(seconds=wait))
 
 
+@pytest.mark.parametrize(
+    ("message", "event"),
+    [
+        ("Unexpected endpoint or method. (POST /api/chat)", "There is no chat service at this"),
+        ("Not Found", "There is no chat service at this address"),
+        ("Cannot POST /api/chat", "There is no chat service at this address"),
+        ("The requested path was not found", "There is no chat service at this address"),
+        ("Unknown path: no such model", "The service does not know the model"),
+    ],
+)
+def test_an_error_in_a_reply_of_a_wrong_path_says_so(message: str, event: str) -> None:
+    """Some servers answer it with 200; to try again later would not help."""
+    error_body = ErrorBody.from_json({"error": message})
+    assert error_body is not None
+    error = error_in_reply(Answer(200, [], NOW, (KEY,)), error_body, begun=False)
+    assert type(error) is NotUnderstoodError
+    assert str(error).startswith(event)
+    assert "later" not in str(error)
+
+
 def test_an_error_in_a_reply_names_its_wait_in_its_body() -> None:
     """Beside the code that makes it a limit."""
     inside = {"error": {"code": 429, "message": "no", "metadata": {"retry_after": 3}}}

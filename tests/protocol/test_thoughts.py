@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from chatmagic.protocol.thoughts import ThoughtSplitter
+from chatmagic.protocol.thoughts import ThoughtSplitter, split_unopened
 
 
 def split(*fragments: str) -> tuple[str, str]:
@@ -66,3 +66,35 @@ def test_thoughts_stand_apart(text: str, thoughts: str, reply: str) -> None:
     for one, two in itertools.combinations_with_replacement(range(len(text) + 1), 2):
         assert split(text[:one], text[one:two], text[two:]) == (thoughts, reply)
     assert split(*text) == (thoughts, reply)
+
+
+@pytest.mark.parametrize(
+    ("text", "thoughts", "reply"),
+    [
+        ("I add.\n</think>\n\nIt is 4.", "I add.", "It is 4."),
+        ("I add.</think>It is 4.", "I add.", "It is 4."),
+        ("</think>\n4", "", "4"),
+        ("Or `</think>`? No.\n</think>4", "Or `</think>`? No.", "4"),
+        ("I add.</think>", "I add.", ""),
+        ("4</think>2</think>1", "4", "2</think>1"),
+    ],
+)
+def test_thoughts_may_end_without_a_beginning(text: str, thoughts: str, reply: str) -> None:
+    """Where the server itself has written the beginning, into the prompt."""
+    assert split_unopened(text) == (thoughts, reply)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It ends with `</think>`.",
+        "```\na\n</think>\n```\nIt is code.",
+        'It ends with "</think>".',
+        "<think> begins it, </think> ends it.",
+        "Nothing ends here.",
+        "x" * 600 + "`" + "y" * 600 + "`</think>`",
+    ],
+)
+def test_a_reply_that_speaks_of_the_mark_is_whole(text: str) -> None:
+    """In code, in quotation marks, or beside its beginning."""
+    assert split_unopened(text) == ("", text)

@@ -611,6 +611,14 @@ def test_thoughts_come_in_fragments_beside_the_text_or_in_front_of_it() -> None:
     assert [built(Chunk(text)).text for text in (" ", "<thi")] == [" ", "<thi"]
 
 
+def test_thoughts_that_end_without_a_beginning_are_no_part_of_the_reply() -> None:
+    """They come as its text, and the whole reply has them apart; not where others came apart."""
+    whole = built(Chunk("I add.\n</think>\n\n4")).reply("complete", "live", {})
+    assert (whole.text, whole.reasoning) == ("4", "I add.")
+    apart = built(Chunk("a</think>b", reasoning="Hm")).reply("complete", "live", {})
+    assert (apart.text, apart.reasoning) == ("a</think>b", "Hm")
+
+
 @pytest.mark.parametrize(
     ("text", "content"),
     [
