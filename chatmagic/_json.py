@@ -214,6 +214,19 @@ def fields_from_json(kind: type, value: object) -> dict[str, Any]:
     return values
 
 
+def dataclass_from_json(kind: type[_Value], value: object) -> _Value:
+    """Return a dataclass with the fields of :func:`json_field` from a JSON object.
+
+    Args:
+        kind: the dataclass, whose other fields have defaults.
+        value: the JSON object, or any other JSON value.
+
+    Raises:
+        ValueError: as for :func:`fields_from_json`.
+    """
+    return kind(**fields_from_json(kind, value))
+
+
 def fields_to_json(value: Any, kind: type | None = None) -> dict[str, Any]:
     """Return a dataclass's fields of :func:`json_field` as a JSON object.
 

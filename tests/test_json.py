@@ -173,6 +173,7 @@ def test_fields_that_files_keep() -> None:
     """What a file lacks has its default; what a writer gives no value for is left out."""
     told = {"name": "n", "kind": None, "live": True, "more": 1}
     assert _json.fields_from_json(Derived, told) == {"name": "n"}
+    assert _json.dataclass_from_json(Derived, told) == Derived("n")
     value = Derived("n", 0, "b")
     assert _json.fields_to_json(value) == {"name": "n", "kind": "b"}
     assert _json.fields_to_json(value, Base) == {"name": "n"}

@@ -19,6 +19,7 @@ from chatmagic.conversation.question import Entry
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record, is_sealed, sealed
 from chatmagic.conversation.state import pass_by
 from chatmagic.conversation.steering import STEERING, Item, ThreadStart, TurnSteering
+from chatmagic.conversation.template import bare
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Position, Window
 from chatmagic.render import safe_markdown
@@ -93,8 +94,10 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
         # A turn that Python added has no record yet.
         record = turn.record
         if record is None:
-            carried = [turns[place] for place in turn.carried if place in turns]
-            request = turn.request([message for above in carried for message in above.messages])
+            carried = [bare(turns[place]) for place in turn.carried if place in turns]
+            request = bare(turn).request(
+                [message for above in carried for message in above.messages]
+            )
             record = turn.to_record(request.digest())
 
         record = replace(record, values=turn.values) if keep_values else record.bare

@@ -421,7 +421,7 @@ def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str
         held: the exchanges of all cassettes.
         names: the cassettes' names.
     """
-    recorded = {(_plain(item), item.text, *_ended(item)) for item in held}
+    recorded = {(item.request, item.text, *_ended(item)) for item in held}
     every = {item.text for item in held if item.is_reply}
     return [
         f"cell {saved.cell}: its reply, with this text, model, end and tokens, is not in {names}."
@@ -432,13 +432,8 @@ def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str
         and not (record.by_order and saved.text in every)
         # In a hand-out the emulator answers requests that are not recorded.
         and record.origin != "emulator"
-        and (_plain(record), saved.text, *_ended(record)) not in recorded
+        and (record.request, saved.text, *_ended(record)) not in recorded
     ]
-
-
-def _plain(interaction: Record | Interaction) -> str:
-    """Return the digest of a request without Markdown cells, which not every run sends."""
-    return interaction.without_markdown or interaction.request
 
 
 def _ended(interaction: Record | Interaction) -> tuple[object, ...]:

@@ -233,7 +233,7 @@ class Cassette:
         self._file = CassetteFile(config.path)
         self._is_merge_noted = False
         self._matcher = Matcher(self._load())
-        self._answered = self._recorded = self._without_markdown = self._gone = 0
+        self._answered = self._recorded = self._other_markdown = self._gone = 0
         self._listed: tuple[Interaction, ...] | None = None
 
     def _load(self) -> tuple[Interaction, ...]:
@@ -326,11 +326,9 @@ class Cassette:
         interaction = self._matcher.answer(query)
         note = f"replayed from {name}: nothing is sent"
         by_order = False
-        if interaction is None:
-            interaction = self._matcher.answer(query, markdown=False)
-            if interaction is not None:
-                self._without_markdown += 1
-                note += "; matched without the Markdown cells that only one of the two requests has"
+        if interaction is not None and not interaction.has_markdown_of(query.asked):
+            self._other_markdown += 1
+            note += "; the Markdown cells that it carries are not those that were recorded"
         if interaction is None and config.by_order:
             interaction = self._matcher.by_order(query)
             by_order = True
@@ -488,8 +486,8 @@ class Cassette:
         """Return the use of the cassette since it was inserted, in one line."""
         if self.config.mode != "refresh":
             done = f"{self._answered:,} answered from it, {self._recorded:,} recorded"
-            if self._without_markdown:
-                done += f"; {self._without_markdown:,} matched without Markdown cells"
+            if self._other_markdown:
+                done += f"; {self._other_markdown:,} with other Markdown cells than recorded"
         else:
             count = self._matcher.outcomes()
             done = (

@@ -5,7 +5,8 @@ exchange has:
 
 - one line with the facts of the request and of its answer (the fields of :class:`Interaction`).
   ``after`` names an earlier exchange, and ``before`` the turns that were carried after that one.
-  ``check`` is a digest of the whole exchange;
+  ``check`` is a digest of the whole exchange. Earlier files have two digests of a request with
+  Markdown cells: ``request`` is of all of it, and ``without_markdown`` is the one of today;
 - a line for each line of the prompt (``you``);
 - a line for each line of the reply (``reply``).
 
@@ -33,10 +34,10 @@ from typing import Any, Final, Literal, Self
 from chatmagic import _json
 from chatmagic._files import LONGEST_WAIT, content_of, folder_lock, replace_content
 from chatmagic._json import (
+    dataclass_from_json,
     exact,
     exact_count,
     exact_text,
-    fields_from_json,
     fields_to_json,
     json_field,
     known_items,
@@ -96,7 +97,8 @@ class Interaction(BodyFacts, AsTyped):
     Args:
         prompt: the last message; as sent, or in a notebook as typed.
         text: the reply, exactly; ``None`` if the answer was an error.
-        request: digest of the canonical request, by which a request is matched.
+        request: digest of the canonical request without its Markdown cells, by which a request is
+            matched: not every run knows them.
         before: the names of the turns before it, oldest first (see :attr:`turn`). Unknown turns
             before the known ones have one name together.
         parameters: the other fields of the body: ``stream``, ``max_tokens``, ``temperature``
@@ -104,8 +106,6 @@ class Interaction(BodyFacts, AsTyped):
         asked_model: the model that was requested; ``None`` if none was set.
         instructions: name of the standing instructions that the request carried; ``None`` for none.
         typed: the prompt as typed, if values were put into it; otherwise ``None``.
-        without_markdown: digest of the same request without Markdown cells, which a run that does
-            not know the notebook makes; ``None`` if it carries none.
         owner: hash of the cell that asked; ``None`` if it is unknown.
         status: the HTTP status.
         headers: the answer's headers, of those in :data:`KEPT_HEADERS`.
@@ -113,10 +113,11 @@ class Interaction(BodyFacts, AsTyped):
         took: the approximate cost in credits; ``None`` if it was not known then.
         seconds: the time of the reply; ``None`` is unknown.
         origin: ``live`` if a service answered, or ``emulator``.
+        known_turn: the :attr:`turn` of a notebook's exchange, whose prompt as sent is not known.
         is_marked: whether its lines have a digest of their exchange; not so in earlier files.
     """
 
-    prompt: str
+    prompt: str = ""
     text: str | None = None
     request: str = json_field(exact_text, default=MISSING, required=True)
     before: tuple[str, ...] = json_field(tuple_of(exact_text), lambda names: [*names] or None, ())
@@ -124,7 +125,6 @@ class Interaction(BodyFacts, AsTyped):
     asked_model: str | None = json_field(exact_text)
     instructions: str | None = json_field(exact_text)
     typed: str | None = json_field(exact_text)
-    without_markdown: str | None = json_field(exact_text)
     owner: str | None = json_field(exact_text)
     status: int = json_field(exact_count, default=200)
     headers: tuple[tuple[str, str], ...] = json_field(exact(_headers), dict, ())
@@ -132,24 +132,34 @@ class Interaction(BodyFacts, AsTyped):
     took: int | None = json_field(exact_count)
     seconds: float | None = json_field(amount)
     origin: Origin = json_field(word_of(Literal["live", "emulator"]), default="live")
+    known_turn: str | None = None
     is_marked: bool = field(default=True, compare=False)
 
-    def answers(self, asked: Interaction, *, markdown: bool = True) -> bool:
-        """Return whether a request is the recorded one.
+    def answers(self, asked: Interaction) -> bool:
+        """Return whether a request is the recorded one, but for its Markdown cells.
 
         The recorded model matters only if the request names a model.
 
         Args:
             asked: the request, as it would be recorded.
-            markdown: whether the request must match in its Markdown cells even if one of the two
-                has none.
         """
         is_model = asked.asked_model in (None, self.asked_model)
-        is_same = self.request == asked.request
-        if not markdown:
-            is_same |= self.without_markdown == asked.request
-            is_same |= self.request == asked.without_markdown
-        return is_model and is_same
+        return is_model and self.request == asked.request
+
+    def has_markdown_of(self, asked: Interaction) -> bool:
+        """Return whether a request that it answers is the recorded one in its Markdown cells, too.
+
+        Args:
+            asked: the request, as it would be recorded.
+        """
+        if self.text is None:
+            return self.prompt == asked.prompt and self.before == asked.before
+        known = self.before
+        if len(known) != len(asked.before):
+            # The first name stands for turns that are not known.
+            known = known[1:]
+        carried = asked.before[len(asked.before) - len(known) :]
+        return known == carried and self.turn == _turn(asked.prompt, self.text)
 
     @property
     def is_reply(self) -> bool:
@@ -159,7 +169,7 @@ class Interaction(BodyFacts, AsTyped):
     @property
     def turn(self) -> str | None:
         """Name of the turn of this prompt and reply; ``None`` for an error."""
-        return None if self.text is None else _json.turn_digest(self.prompt, self.text)[:DIGITS]
+        return None if self.text is None else self.known_turn or _turn(self.prompt, self.text)
 
     @classmethod
     def asked(
@@ -167,7 +177,10 @@ class Interaction(BodyFacts, AsTyped):
         request: Request,
         messages: Sequence[Message] | None = None,
         instructions: Value | None = None,
-        **known: Any,
+        *,
+        digest: str | None = None,
+        typed: str | None = None,
+        owner: str | None = None,
     ) -> Self:
         """Return the interaction of a request that is not answered yet.
 
@@ -176,16 +189,18 @@ class Interaction(BodyFacts, AsTyped):
             messages: its messages without its instructions: prompts and replies alternately, and
                 the prompt at the end; ``None`` for a request without instructions.
             instructions: the standing instructions that it carries; ``None`` for none.
-            **known: fields that the request itself does not show.
+            digest: its digest without Markdown cells; ``None`` if it carries none.
+            typed: the prompt as typed, if values were put into it; otherwise ``None``.
+            owner: hash of the cell that asks; ``None`` if it is unknown.
         """
         *before, prompt = request.messages if messages is None else messages
         turns = zip(before[::2], before[1::2], strict=True)
         body = request.to_json()
         model = body.get("model")
         return cls(
-            request=request.digest(),
+            request=digest or request.digest(),
             prompt=prompt.content,
-            before=tuple(_json.turn_digest(a.content, b.content)[:DIGITS] for a, b in turns),
+            before=tuple(_turn(a.content, b.content) for a, b in turns),
             parameters={
                 name: value
                 for name, value in body.items()
@@ -193,8 +208,14 @@ class Interaction(BodyFacts, AsTyped):
             },
             asked_model=model if isinstance(model, str) else None,
             instructions=instructions_name(instructions),
-            **known,
+            typed=typed,
+            owner=owner,
         )
+
+
+def _turn(prompt: str, text: str) -> str:
+    """Return the name of a turn in a cassette."""
+    return _json.turn_digest(prompt, text)[:DIGITS]
 
 
 def instructions_name(instructions: Value | None) -> str | None:
@@ -209,8 +230,8 @@ def instructions_name(instructions: Value | None) -> str | None:
 def by_identity(interactions: Iterable[Interaction]) -> dict[tuple[object, ...], Interaction]:
     """Return interactions by a key that is the same each time the file is read.
 
-    The key holds the request's digest, the answer and a number that distinguishes equal exchanges.
-    The owner is not part of it.
+    The key holds the request's digest and prompt, the answer, and a number that distinguishes equal
+    exchanges. The owner is not part of it.
 
     Args:
         interactions: the interactions, in the order of the file.
@@ -219,7 +240,7 @@ def by_identity(interactions: Iterable[Interaction]) -> dict[tuple[object, ...],
     by_key: dict[tuple[object, ...], Interaction] = {}
     for item in interactions:
         unhashable = repr((item.headers, item.error, item.asked_model))
-        key = item.request, item.status, item.text, unhashable
+        key = item.request, item.prompt, item.status, item.text, unhashable
         by_key[*key, count[key]] = item
         count[key] += 1
     return by_key
@@ -243,13 +264,31 @@ _Names = dict[tuple[str, ...], str]
 """The names of exchanges, by the turns that a request carries if it continues the exchange."""
 
 
-def _names(items: Iterable[Interaction]) -> _Names:
-    return {(*item.before, turn): _name(item, turn) for item in items if (turn := item.turn)}
+def _names(items: Iterable[Interaction], known: _Names | None = None) -> _Names:
+    """Return the names of exchanges.
+
+    Its request's digest covers the turns that an exchange carried, but for their Markdown cells. Of
+    two that differ in these alone, the first in the file has the name.
+
+    Args:
+        items: the exchanges, in their order.
+        known: the names of those before them in the file.
+    """
+    names = dict(known or {})
+    taken = {*names.values()}
+    for item in items:
+        if (turn := item.turn) is None:
+            continue
+        name = _name(item.request, turn)
+        if name not in taken:
+            names[*item.before, turn] = name
+            taken.add(name)
+    return names
 
 
-def _name(item: Interaction, turn: str) -> str:
-    """Return the name of an exchange; its request's digest covers the turns that it carried."""
-    return _json.digest([item.request, turn])[:DIGITS]
+def _name(request: str, turn: str) -> str:
+    """Return the name of an exchange."""
+    return _json.digest([request, turn])[:DIGITS]
 
 
 def _text_of(items: Iterable[Interaction], names: _Names) -> str:
@@ -302,10 +341,13 @@ class Content:
     Args:
         interactions: its interactions, each checked against its digest.
         is_merged: whether it has the marks of a merge conflict, both halves of which were read.
+        is_older: whether its exchanges have names of an earlier release, so that none can be added
+            behind them.
     """
 
     interactions: tuple[Interaction, ...] = ()
     is_merged: bool = False
+    is_older: bool = False
 
 
 def from_text(text: str, name: str) -> tuple[Interaction, ...]:
@@ -332,7 +374,7 @@ def content_from(text: str, name: str) -> Content:
     marks = [number for number, line in lines if _CONFLICT.fullmatch(line.rstrip("\r"))]
     halves = _halves(lines) if marks else None
     if halves is None:
-        return Content(_linked(_drafts(lines, name)))
+        return _content(_drafts(lines, name))
     try:
         ours, theirs = (_drafts(half, name) for half in halves)
     except InputError as error:
@@ -342,7 +384,7 @@ def content_from(text: str, name: str) -> Content:
     held = by_identity(draft.item for draft in ours)
     news = by_identity(draft.item for draft in theirs)
     added = [draft for key, draft in zip(news, theirs, strict=True) if key not in held]
-    return Content(_linked([*ours, *added]), is_merged=True)
+    return replace(_content([*ours, *added]), is_merged=True)
 
 
 def _halves(lines: Sequence[tuple[int, str]]) -> tuple[list[tuple[int, str]], ...] | None:
@@ -437,10 +479,13 @@ class _Draft:
     Args:
         item: the interaction, with those of the turns before it that it names itself.
         after: name of the exchange that it continues; empty for none.
+        sent: digest of all of its request, which its name was made of; in a file of today the same
+            as the request's.
     """
 
     item: Interaction
     after: str
+    sent: str
 
 
 def _read_block(block: _Block, shared: _Lines | None, name: str) -> _Draft:
@@ -458,13 +503,23 @@ def _read_block(block: _Block, shared: _Lines | None, name: str) -> _Draft:
     try:
         if facts.pop("check", None) != _check(facts, prompt, text):
             raise ValueError("the exchange is not the one that was recorded")  # noqa: TRY301
-        values = fields_from_json(Interaction, facts)
-        reply = None if "error" in values else text
-        after = exact_text(facts.get("after", ""))
-        item = Interaction(**values, prompt=prompt, text=reply, is_marked="in" in facts)
-        return _Draft(item, after)
+        read = dataclass_from_json(Interaction, facts)
+        item = replace(
+            read,
+            prompt=prompt,
+            text=text if read.error is None else None,
+            request=exact_text(facts.get("without_markdown") or read.request),
+            is_marked="in" in facts,
+        )
+        return _Draft(item, exact_text(facts.get("after", "")), read.request)
     except (ValueError, RecursionError) as error:
         raise _damaged(name, block.number, str(error)) from None
+
+
+def _content(drafts: Sequence[_Draft]) -> Content:
+    """Return the content of the interactions of a file."""
+    is_older = any(draft.sent != draft.item.request for draft in drafts)
+    return Content(_linked(drafts), is_older=is_older)
 
 
 def _linked(drafts: Sequence[_Draft]) -> tuple[Interaction, ...]:
@@ -477,19 +532,23 @@ def _linked(drafts: Sequence[_Draft]) -> tuple[Interaction, ...]:
     """
     items = [draft.item for draft in drafts]
     turns = [item.turn for item in items]
-    names = [turn and _name(item, turn) for item, turn in zip(items, turns, strict=True)]
+    first: dict[str, int] = {}
+    for index, (draft, turn) in enumerate(zip(drafts, turns, strict=True)):
+        if turn is not None:
+            first.setdefault(_name(draft.sent, turn), index)
+    names = {index: name for name, index in first.items()}
     waiting: dict[str, list[int]] = defaultdict(list)
     for index, draft in enumerate(drafts):
         waiting[draft.after].append(index)
     # The name of an exchange that is not in the file stands for unknown turns.
     ready: list[tuple[int, tuple[str, ...]]] = [
         (index, (after,) if after else ())
-        for after in waiting.keys() - names
+        for after in waiting.keys() - first
         for index in waiting[after]
     ]
     for index, carried in ready:
         items[index] = item = replace(items[index], before=(*carried, *items[index].before))
-        if (name := names[index]) is not None and (turn := turns[index]) is not None:
+        if (name := names.get(index)) is not None and (turn := turns[index]) is not None:
             ready += [(other, (*item.before, turn)) for other in waiting.pop(name, ())]
     return tuple(items)
 
@@ -515,6 +574,8 @@ class CassetteFile:
             self.path = path.absolute()
         self._content: bytes | None = None
         self._names: _Names = {}
+        self._is_kept = True
+        """Whether exchanges may be added behind its lines as they are."""
         self.held: tuple[Interaction, ...] = ()
         """The interactions of the file when it was last read or written."""
         self.is_readable = True
@@ -548,6 +609,7 @@ class CassetteFile:
             read = Content() if content is None else content_from(text, self.path.name)
             self.held = read.interactions
             self.is_merged = read.is_merged
+            self._is_kept = not (read.is_merged or read.is_older)
             self._names = _names(self.held)
             self._content = content
         self.is_readable = True
@@ -586,6 +648,7 @@ class CassetteFile:
                     self._names = names
                     self._content = content
                     self.is_merged = False
+                    self._is_kept = True
         except OSError as error:
             kind = FolderLockedError if isinstance(error, TimeoutError) else ChatError
             why = error.strerror or type(error).__name__
@@ -598,9 +661,9 @@ class CassetteFile:
         old = self._content or b""
         added = new[len(now) :]
         # An editor may have left other line ends.
-        if self.is_merged or new[: len(now)] != now or not old.endswith(b"\n") or b"\r" in old:
+        if not self._is_kept or new[: len(now)] != now or not old.endswith(b"\n") or b"\r" in old:
             return _names(new), to_text(new).encode()
-        names = self._names | _names(added)
+        names = _names(added, self._names)
         return names, old + _text_of(added, names).encode()
 
 
@@ -654,9 +717,11 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
     sent = {name: record.parameters[name] for name in _SENT if name in record.parameters}
     prompt = record.prompt
     typed = record.prompt if record.values else None
+    turn = record.turn
     if record.continues is not None:
         prompt = ASKED_FOR_THE_REST
         typed = None
+        turn = None
         before = (*before, record.continues)
     return Interaction(
         request=record.request,
@@ -666,7 +731,6 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
         instructions=instructions_name(record.instructions),
         parameters={"stream": True, **sent},
         typed=typed,
-        without_markdown=record.without_markdown,
         owner=record.owner,
         headers=headers_for(record.credits, record.date),
         text=text,
@@ -674,6 +738,7 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
         took=record.took,
         seconds=record.seconds,
         origin=record.recorded or ("live" if record.origin == "replay" else record.origin),
+        known_turn=turn and turn[:DIGITS],
     )
 
 

@@ -4,8 +4,9 @@ The rules need no file and send nothing:
 
 1. The interactions recorded for a request's digest answer it. A cell gets, in order and each time
    that it runs, those that it recorded or that answered its earlier execution. Any other request
-   gets them in the order recorded, then from the first again. If a replay finds none, and either
-   the request or a recorded one carries no Markdown cells, the rest of the two is compared.
+   gets them in the order recorded, then from the first again. The digest leaves Markdown cells
+   out: in a replay one with the same Markdown cells comes first, and one with others answers, too.
+   While recording, only one with the same Markdown cells answers.
 2. If a request may differ (``--by-order``), it is answered by its position: first by the cell's
    own interaction, then by the same prompt as typed, then by the next interaction.
 3. A new interaction is added at the end. Only a refresh that gets a whole reply replaces an
@@ -108,31 +109,30 @@ class Matcher:
         """All interactions in their order."""
         return tuple(item.recorded for item in self.items)
 
-    def answer(
-        self, query: Query, *, recording: bool = False, markdown: bool = True
-    ) -> Interaction | None:
+    def answer(self, query: Query, *, recording: bool = False) -> Interaction | None:
         """Return the interaction that answers a request (rules 1 and 4); ``None`` without one.
 
         Args:
             query: the request.
             recording: whether a reply answers only one of a cell's equal requests, as in a loop, so
                 that the others are sent.
-            markdown: as in :meth:`Interaction.answers`.
         """
         self._begin(query)
         own = query.owner
         asked = query.asked
-        equal = [item for item in self.items if item.recorded.answers(asked, markdown=markdown)]
+        equal = [item for item in self.items if item.recorded.answers(asked)]
         items = [item for item in equal if item.recorded.is_reply]
         if recording:
             free = [item for item in items if item.is_fresh or item.is_own(query)]
-            items = [item for item in free if not item.uses[own]]
+            unused = [item for item in free if not item.uses[own]]
+            items = [item for item in unused if item.recorded.has_markdown_of(asked)]
         elif not items:
             items = equal
 
-        def rank(item: Item) -> tuple[bool, int, int]:
+        def rank(item: Item) -> tuple[bool, bool, int, int]:
             is_own = item.is_own(query)
-            return not is_own, item.uses[own], 0 if is_own else item.uses.total()
+            is_other = not item.recorded.has_markdown_of(asked)
+            return is_other, not is_own, item.uses[own], 0 if is_own else item.uses.total()
 
         item = min(items, key=rank, default=None)
         return None if item is None else self._give(item, query)
@@ -287,7 +287,11 @@ class Matcher:
         same = (i for i in self.items if i.recorded.as_typed == asked.as_typed and is_free(i))
         return min(
             same,
-            key=lambda i: (not i.recorded.answers(asked), i.recorded.owner != own),
+            key=lambda i: (
+                not i.recorded.answers(asked),
+                not i.recorded.has_markdown_of(asked),
+                i.recorded.owner != own,
+            ),
             default=None,
         )
 

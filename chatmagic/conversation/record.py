@@ -87,12 +87,11 @@ class Record(ReplyFacts):
         owner: hash of the cell that owns the turn; ``None`` without one.
         carried: digests of the newest turns that the request carried, oldest first, from the last
             one that a cell showed.
-        request: digest of the canonical request.
+        request: digest of the canonical request without its Markdown cells. Earlier records have
+            that in the field ``without_markdown``.
         reply: digest of the reply's text.
         parameters: the fields of :class:`Parameters` that were set.
         origin: ``live``, ``replay`` or ``emulator``.
-        without_markdown: digest of the same request without Markdown cells; ``None`` if it carries
-            none.
         turn: the digest by which a later record names this turn.
         asked_model: name of the requested model, if any.
         instructions: the standing instructions that the request carried, without their text.
@@ -122,7 +121,6 @@ class Record(ReplyFacts):
     parameters: Mapping[str, Any] = json_field(
         partial(fields_from_json, Parameters), lambda given: dict(given) or None, MISSING
     )
-    without_markdown: str | None = json_field(exact_digest)
     turn: str | None = json_field(exact_digest)
     asked_model: str | None = json_field(exact_text)
     instructions: Value | None = json_field(Value.from_json, methodcaller("to_json"))
@@ -150,6 +148,8 @@ class Record(ReplyFacts):
         kind = record_kind(value)
         if kind not in {"turn", "pick"} or not isinstance(value, Mapping):
             raise ValueError("it is not the record of a turn")
+        if (earlier := value.get("without_markdown")) is not None:
+            value = {**value, "request": earlier}
         known = {"parameters": NO_PARAMETERS, **fields_from_json(cls, value)}
         return cls(**known, picked=kind == "pick")
 

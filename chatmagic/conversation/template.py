@@ -15,7 +15,8 @@ import re
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Final, TypeVar
 
 from chatmagic._log import log_swallowed
 from chatmagic.conversation.question import Format, RequestFacts, Schema, Value
@@ -23,6 +24,8 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
 from chatmagic.safe_text import fenced, one_line, without_memory_addresses
+
+_AskedT = TypeVar("_AskedT", bound=RequestFacts)
 
 OPEN: Final = "{{"
 CLOSE: Final = "}}"
@@ -135,8 +138,17 @@ def in_front(values: Sequence[Value], text: str) -> str:
     return "".join([*(f"{_text(value)}\n\n" for value in values), text])
 
 
-def without_markdown(asked: RequestFacts) -> str:
-    """Return the prompt of a question as it would be sent without Markdown cells in front of it.
+def has_markdown(asked: RequestFacts) -> bool:
+    """Return whether Markdown cells stand in front of a question.
+
+    Args:
+        asked: the question, or its turn.
+    """
+    return any(value.kind == "markdown" for value in asked.values)
+
+
+def bare(asked: _AskedT) -> _AskedT:
+    """Return a question as it would be sent without Markdown cells in front of it.
 
     Args:
         asked: the question, or its turn.
@@ -149,7 +161,7 @@ def without_markdown(asked: RequestFacts) -> str:
             break
         rest = rest.removeprefix(text)
         front += "" if value.kind == "markdown" else text
-    return front + rest
+    return replace(asked, prompt=front + rest)
 
 
 def _text(value: Value) -> str:

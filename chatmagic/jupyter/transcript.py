@@ -14,6 +14,7 @@ from chatmagic.conversation.conversation import Conversation, reply_name
 from chatmagic.conversation.question import Part, parts_of
 from chatmagic.conversation.state import Change
 from chatmagic.conversation.steering import STEERING, instructed
+from chatmagic.conversation.template import bare
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.models import Credits, Message
@@ -391,21 +392,45 @@ def request_of(conversation: Conversation, place: int) -> Shown:
         for number, above in carried
         if above is not None
     ]
-    before = [message for _, above in carried for message in (above.messages if above else _LOST)]
-    extra = {} if turn.asked_model is None else {"model": turn.asked_model}
-    requests = [turn.request(before, extra)]
-    if (given := turn.instructions) is not None and given.text is not None:
-        requests = [
-            replace(requests[0], messages=instructed(requests[0].messages, given, system_role=role))
-            for role in (False, True)
-        ]
+    above = [turn for _, turn in carried]
+    requests = _requests(turn, above)
+    digested = _requests(bare(turn), [earlier and bare(earlier) for earlier in above])
     sent = None if turn.record is None else turn.record.request
-    request = next((body for body in requests if body.digest() == sent), requests[0])
+    same = [
+        request for request, body in zip(requests, digested, strict=True) if body.digest() == sent
+    ]
+    cells = [
+        value
+        for asked in (turn, *above)
+        for value in (() if asked is None else asked.values)
+        if value.kind == "markdown"
+    ]
     end = "By its digest, this is the request as it was sent."
-    if request.digest() != sent:
+    if not same or any(cell.text is None for cell in cells):
         end = "Not all of it is kept: names stand for values, and instructions may be missing."
+    elif cells:
+        end = "By its digest, which leaves Markdown cells out, this is the request as it was sent."
     parts = parts_of(sizes, turn.instructions, turn)
-    return _shown([f"Turn {place:,} was sent with:"], parts, None, [end], request)
+    return _shown([f"Turn {place:,} was sent with:"], parts, None, [end], [*same, *requests][0])
+
+
+def _requests(turn: Turn, carried: Sequence[Turn | None]) -> list[Request]:
+    """Return the requests that a turn may have been sent as.
+
+    Args:
+        turn: the turn.
+        carried: the turns that it carried; ``None`` for one that is not known.
+    """
+    before = [message for above in carried for message in (above.messages if above else _LOST)]
+    extra = {} if turn.asked_model is None else {"model": turn.asked_model}
+    request = turn.request(before, extra)
+    given = turn.instructions
+    if given is None or given.text is None:
+        return [request]
+    return [
+        replace(request, messages=instructed(request.messages, given, system_role=role))
+        for role in (False, True)
+    ]
 
 
 _LOST: Final = (

@@ -56,8 +56,7 @@ class Prepared:
         ask: the question, with the words for its form in front of the prompt.
         window: the turns above that its request carries.
         request: the request, without the fields that only its address takes.
-        digest: digest of the request.
-        without_markdown: digest of the request without Markdown cells; ``None`` if it carries none.
+        digest: digest of the request without Markdown cells, which not every run knows.
         notes: lines on the request, if it does not carry exactly the turns above.
         left_out: number of the oldest turns that are left out because the request was too long.
         lookup: the source of the answer while a cassette is active.
@@ -67,7 +66,6 @@ class Prepared:
     window: Window
     request: Request
     digest: str
-    without_markdown: str | None
     notes: tuple[str, ...]
     left_out: int = 0
     lookup: Lookup | None = None
@@ -81,9 +79,9 @@ class Prepared:
             self.request,
             messages,
             window.instructions,
+            digest=self.digest,
             typed=ask.typed,
             owner=ask.owner,
-            without_markdown=self.without_markdown,
         )
         return Query(asked, ask.execution)
 
@@ -132,19 +130,16 @@ def prepare(
     """
     ask = _with_form(ask, window, named)
     sent, carried = ask.as_sent(window)
-    without_markdown = None
     try:
         request = _request(sent, carried.turns, window.instructions, setup)
-        texts = (sent, *carried.turns)
-        if any(value.kind == "markdown" for text in texts for value in text.values):
-            plain = template.without_markdown
-            turns = [replace(turn, prompt=plain(turn)) for turn in carried.turns]
-            bare = replace(sent, prompt=plain(sent))
-            without_markdown = _request(bare, turns, window.instructions, setup).digest()
+        digested = request
+        if any(map(template.has_markdown, (sent, *carried.turns))):
+            bare, turns = template.bare(sent), map(template.bare, carried.turns)
+            digested = _request(bare, turns, window.instructions, setup)
     except ValueError as error:
         raise InputError(f"{error}. Nothing was sent.") from None
     notes = tuple(_notes(ask, window))
-    return Prepared(ask, window, request, request.digest(), without_markdown, notes, left_out)
+    return Prepared(ask, window, request, digested.digest(), notes, left_out)
 
 
 def _with_form(ask: Ask, window: Window, named: Callable[[str], object]) -> Ask:
@@ -245,7 +240,7 @@ def _record_of(prepared: Prepared, turn: Turn, earlier: Sequence[Turn]) -> Recor
     """Return the record of a turn."""
     record = turn.to_record(prepared.digest, prepared.window.shown)
     digests = dict.fromkeys(other.recorded_digest for other in earlier)
-    record = replace(record, in_place_of=tuple(digests), without_markdown=prepared.without_markdown)
+    record = replace(record, in_place_of=tuple(digests))
     part = prepared.ask.part
     if part is None:
         return record

@@ -709,7 +709,7 @@ def test_a_notebook_is_compared_with_a_cassette(tmp_path: Path, ran: Ran) -> Non
     changed = tape(tmp_path / "changed.jsonl", exchange("p", "another"), exchange("e", "r"))
     assert ran(book, whole)[0] == 0
     assert ran(book, empty, whole)[0] == 0
-    rich = exchange("# T p", "r", usage=Usage(1, 2, 3), without_markdown=exchange("p", "r").request)
+    rich = exchange("# T p", "r", usage=Usage(1, 2, 3), request=exchange("p", "r").request)
     assert ran(book, tape(tmp_path / "rich.jsonl", rich))[0] == 0
     code, told = ran(book, empty)
     assert code == 1

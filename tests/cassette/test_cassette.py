@@ -734,7 +734,9 @@ def test_pruning_keeps_what_the_cells_asked_last(shell: Shell, emulator: Emulato
         "are not those that were listed" in shell.fails("%chat_cassette --prune --yes").traceback[0]
     )
     listed = shell.do("%chat_cassette --prune").printed
-    assert "  echo:one (3 characters)\nThis kernel's cells did not use these" in listed
+    assert (
+        "  echo:one (3 characters)\nThis kernel's cells did not use 1 exchange of the 4" in listed
+    )
     assert "Nothing was removed" in listed
     assert len(held()) == 4
     # What has changed since is listed again first.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cassettes import exchange_of
 from hypothesis import given
 from hypothesis import strategies as st
 from pages import cell, output, save
@@ -56,7 +57,7 @@ def test_what_is_known_of_a_request() -> None:
 
 
 HEADERS = (("Content-Type", "text/event-stream"), ("Date", "Thu, 01 Jan 2026 12:00:00 GMT"))
-FIRST = Interaction.asked(
+FIRST = exchange_of(
     Request((Message("user", "What is a mean?\nBe brief."),), temperature=0.0),
     owner="0a1b",
     headers=HEADERS,
@@ -68,7 +69,7 @@ FIRST = Interaction.asked(
     took=2,
     origin="emulator",
 )
-SECOND = Interaction.asked(
+SECOND = exchange_of(
     Request(
         (
             Message("user", FIRST.prompt),
@@ -80,7 +81,7 @@ SECOND = Interaction.asked(
     error={"error": "used up", "limit": 1, "used": 1},
     typed="And a {{ word }}?",
 )
-LONE = replace(Interaction.asked(Request((Message("user", "hello"),)), text=""), before=("0a" * 8,))
+LONE = replace(exchange_of(Request((Message("user", "hello"),)), text=""), before=("0a" * 8,))
 TEXT = to_text([FIRST, SECOND, LONE])
 LINES = TEXT.split("\n")[:-1]
 
@@ -122,7 +123,7 @@ def test_any_talks_come_back_exactly(asked: list[Any], data: st.DataObject) -> N
         question = (*talks[onward % len(talks)], Message("user", prompt))
         sent = Request.from_json(json.loads(Request(question, extra=extra).encode()))
         reply = text.encode("utf-8", "replace").decode()
-        exchanges.append(Interaction.asked(sent, text=reply))
+        exchanges.append(exchange_of(sent, text=reply))
         talks.append((*sent.messages, Message("assistant", reply)))
     held = data.draw(st.permutations(exchanges))
     held = held[: data.draw(st.integers(0, len(held)))]
@@ -147,7 +148,7 @@ def talk(count: int) -> list[Interaction]:
     """Give the exchanges of a conversation of so many turns, each of which carries all before."""
     messages = [Message(("user", "assistant")[n % 2], f"m{n}") for n in range(2 * count)]
     requests = [Request(tuple(messages[: 2 * n + 1])) for n in range(count)]
-    return [Interaction.asked(one, text=f"m{2 * n + 1}") for n, one in enumerate(requests)]
+    return [exchange_of(one, text=f"m{2 * n + 1}") for n, one in enumerate(requests)]
 
 
 def test_a_long_talk_grows_by_what_is_said() -> None:
@@ -268,8 +269,8 @@ def exchanges(word: str) -> list[Interaction]:
     requests = [(Request((Message("user", prompt),)), text) for prompt, text in said]
     headers = (("Date", word),)
     return [
-        *(Interaction.asked(request, text=text, headers=headers) for request, text in requests),
-        *(Interaction.asked(request, text=text) for request, text in requests),
+        *(exchange_of(request, text=text, headers=headers) for request, text in requests),
+        *(exchange_of(request, text=text) for request, text in requests),
     ]
 
 
@@ -309,6 +310,50 @@ def test_git_merges_whole_exchanges(
     assert {key[:-1] for key in merged} == {key[:-1] for key in expected}
 
 
+def older(item: Interaction, sent: str, after: str = "") -> tuple[str, str]:
+    """Give an exchange with Markdown cells in a file of an earlier release, and its name there."""
+    facts = {"request": sent, "parameters": {}, "without_markdown": item.request, "origin": "live"}
+    facts |= {"after": after} if after else {}
+    facts["check"] = digest(json.dumps([facts, item.prompt, item.text]))
+    lines = [facts, {"you": item.prompt}, {"reply": item.text}]
+    return "".join(json.dumps(line) + "\n" for line in lines), digest([sent, item.turn])[:16]
+
+
+def test_an_earlier_file_with_markdown_cells_is_read(tmp_path: Path) -> None:
+    """Its second digest is that of today; its links hold, and the next save writes all anew."""
+    first = replace(exchange_of(Request(TALK[:1])), parameters={}, prompt="# T one", text="1")
+    second = exchange_of(Request(TALK), text="2", parameters={}, before=(first.turn,))
+    text, name = older(first, "0" * 64)
+    more, _ = older(second, "1" * 64, name)
+    file = CassetteFile(tmp_path / "talk.jsonl")
+    file.path.write_text(f"{HEAD}\n{more}{text}", encoding="utf-8")
+    assert file.read_interactions() == (second, first)
+    onward = Request((*TALK, Message("assistant", "2"), Message("user", "three")))
+    third = exchange_of(onward, text="3", before=(*second.before, str(second.turn)))
+    file.save(lambda _, now: (*now, third))
+    written = file.path.read_text("utf-8")
+    assert "without_markdown" not in written
+    assert from_text(written, "talk.jsonl") == (second, first, third)
+    assert written == to_text(from_text(written, "talk.jsonl"))
+    assert [item.is_marked for item in from_text(written, "talk.jsonl")] == [False, False, True]
+
+
+def test_exchanges_that_differ_in_markdown_cells_alone_keep_their_turns(tmp_path: Path) -> None:
+    """They have one name in a file; whatever goes on from them carries what it carried."""
+    held: list[Interaction] = []
+    for title in ("", "# T ", "# U "):
+        first = exchange_of(Request(TALK[:1]), prompt=f"{title}one", text="1")
+        second = exchange_of(Request(TALK), text="2", before=(str(first.turn),))
+        carried = (*second.before, str(second.turn))
+        held += [first, second, exchange_of(Request(TALK), text=title, before=carried)]
+    assert from_text(to_text(held), "talk.jsonl") == tuple(held)
+    assert from_text(to_text(held[::-1]), "talk.jsonl") == tuple(held[::-1])
+    file = CassetteFile(tmp_path / "talk.jsonl")
+    for count, item in enumerate(held, 1):
+        file.save(lambda _, now, item=item: (*now, item))  # type: ignore[misc]
+        assert CassetteFile(file.path).read_interactions() == tuple(held[:count])
+
+
 def test_a_header_that_is_not_kept_does_not_come_in() -> None:
     """Neither by hand nor from another tool."""
     text = checked(headers={"Set-Cookie": "x", "X-Other": 5, "Date": "now"})
@@ -317,7 +362,7 @@ def test_a_header_that_is_not_kept_does_not_come_in() -> None:
 
 def one(prompt: str) -> Interaction:
     """Give an exchange."""
-    return Interaction.asked(Request((Message("user", prompt),)), text=f"re {prompt}")
+    return exchange_of(Request((Message("user", prompt),)), text=f"re {prompt}")
 
 
 def names(folder: Path) -> list[str]:

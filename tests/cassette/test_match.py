@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cassettes import exchange_of
 
 from chatmagic.cassette.file import Interaction
 from chatmagic.cassette.match import Matcher, Query, difference, nearest
@@ -20,7 +21,7 @@ def one(
     error = {"error": "no"} if text is None else None
     model = known.pop("asked_model", None)
     request = Request((Message("user", prompt),), extra={"model": model} if model else {})
-    return Interaction.asked(request, text=text, error=error, owner=owner, **known)
+    return exchange_of(request, text=text, error=error, owner=owner, **known)
 
 
 def by(
@@ -69,15 +70,56 @@ def test_equal_requests_are_answered_in_their_order_and_then_again() -> None:
     assert replayed(matcher, *[by("a")] * 5, by("b"), by("c")) == expected
 
 
-def test_without_its_markdown_cells_a_request_is_the_same() -> None:
-    """If one of the two has none; two with other Markdown cells are two requests."""
-    rich, plain = one("m a", "1", without_markdown=one("a").request), one("b", "2")
-    other = one("other b", without_markdown=plain.request)
-    edited = one("other a", without_markdown=one("a").request)
-    for asked, text in ((one("a"), "1"), (rich, "1"), (other, "2"), (edited, None)):
-        found = Matcher([rich, plain]).answer(Query(asked), markdown=False)
-        assert (found and found.text) == text
-    assert Matcher([rich]).answer(by("a")) is None
+def with_markdown(cell: str, text: str | None = None, **facts: Any) -> Interaction:
+    """Return the exchange of the prompt ``a`` with a Markdown cell in front of it."""
+    return one(f"{cell} a", text, request=one("a").request, **facts)
+
+
+def test_other_markdown_cells_answer_a_replay_behind_the_same_ones() -> None:
+    """Whether one of the two has none, or both have others; an exact match comes first."""
+    plain, first, second = one("a", "1"), with_markdown("m", "2"), with_markdown("n", "3")
+    for held, asked, text in (
+        ([first], by("a"), "2"),
+        ([plain], Query(with_markdown("m")), "1"),
+        ([first], Query(with_markdown("edited")), "2"),
+        ([plain, first, second], Query(with_markdown("n")), "3"),
+        ([first, second, plain], by("a"), "1"),
+        # A cell's own comes behind one that is the same.
+        ([replace(first, owner="x"), second], Query(with_markdown("n", owner="x")), "3"),
+        ([with_markdown("n"), first], Query(with_markdown("n")), "2"),
+    ):
+        found = Matcher(held).answer(Query(asked.asked))
+        assert found is not None
+        assert found.text == text
+    twice = Matcher([with_markdown("n", "1"), with_markdown("n", "2")])
+    assert replayed(twice, *[Query(with_markdown("n"))] * 3) == ["1", "2", "1"]
+
+
+def test_other_markdown_cells_are_sent_while_recording() -> None:
+    """In front of the prompt, and in a turn that the request carries."""
+    asked = with_markdown("m", before=("0" * 16,))
+    held = Matcher([with_markdown("m", "1", before=("0" * 16,))])
+    for other in (with_markdown("n", before=asked.before), replace(asked, before=("1" * 16,))):
+        assert held.answer(Query(other), recording=True) is None
+    assert held.answer(Query(asked), recording=True) is held.interactions[0]
+
+
+def test_unknown_turns_are_no_other_markdown_cells() -> None:
+    """One name stands for all turns that the file does not tell."""
+    held = with_markdown("m", "1", before=("unknown", "c"))
+    assert held.has_markdown_of(with_markdown("m", before=("a", "b", "c")))
+    assert not held.has_markdown_of(with_markdown("m", before=("a", "b", "d")))
+    refused = with_markdown("m")
+    assert refused.has_markdown_of(with_markdown("m"))
+    assert not refused.has_markdown_of(with_markdown("n"))
+
+
+def test_a_refresh_replaces_the_exchange_with_the_same_markdown_cells() -> None:
+    """Of two at the same place the one that is the same request."""
+    matcher = Matcher([with_markdown(cell, cell, typed="a") for cell in "mn"])
+    asked = Query(with_markdown("n", typed="a"))
+    matcher.add(with_markdown("n", "new", typed="a"), asked, refresh=True)
+    assert texts(matcher) == ["m", "new"]
 
 
 def test_a_cell_gets_its_own_again() -> None:
@@ -316,7 +358,7 @@ def asked(*contents: str, typed: str | None = None, **parameters: object) -> Int
     roles = ("user", "assistant")
     messages = tuple(Message(roles[n % 2], content) for n, content in enumerate(contents))
     request = Request(messages, **parameters)  # type: ignore[arg-type]
-    return Interaction.asked(request, typed=typed)
+    return exchange_of(request, typed=typed)
 
 
 def in_notebook(one: Interaction) -> Interaction:

@@ -78,6 +78,22 @@ def record(**changes: Any) -> Record:
     return Record(**{**fields, **changes})
 
 
+def test_an_earlier_record_has_its_digest_without_markdown_cells_in_a_field_of_its_own() -> None:
+    """It is read as the request's, and not written again."""
+    made = Record(
+        prompt="p",
+        state="complete",
+        request=REQUEST,
+        reply=REPLY,
+        origin="live",
+        parameters={},
+    )
+    older = {**made.to_json(), "request": digest("with Markdown"), "without_markdown": REQUEST}
+    assert Record.from_json(older) == made
+    with pytest.raises(ValueError, match="'request' cannot be read"):
+        Record.from_json({**older, "without_markdown": "x"})
+
+
 def test_what_is_unknown_is_left_out() -> None:
     """A bare record has the fields that every record has."""
     assert record().to_json() == {

@@ -151,9 +151,11 @@ def test_a_prompt_without_its_markdown_cells() -> None:
     sent, values = fill(f"{text} {{{{ 1 }}}}?", python(), front)
     turn = Turn(prompt=sent, values=values, reply=Reply("r"))
     assert text.startswith("A Markdown cell of this notebook:\n\n```markdown\n# T\n```")
-    assert template.without_markdown(turn) == f"J\n\nc\n\n{text} 1?"
-    assert template.without_markdown(replace(turn, prompt="J\n\nx")) == "J\n\nx"
-    assert template.without_markdown(replace(turn, values=values[:1])) == sent
+    assert template.has_markdown(turn)
+    assert not template.has_markdown(replace(turn, values=values[:1]))
+    assert template.bare(turn).prompt == f"J\n\nc\n\n{text} 1?"
+    assert template.bare(replace(turn, prompt="J\n\nx")).prompt == "J\n\nx"
+    assert template.bare(replace(turn, values=values[:1])).prompt == sent
 
 
 def test_values_in_front_of_a_question() -> None:

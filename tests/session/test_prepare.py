@@ -155,12 +155,13 @@ def test_what_is_sent_shorter_asks_for_its_form_once() -> None:
 def test_a_request_with_markdown_cells_has_a_digest_without_them() -> None:
     """It differs from the request's own, and from that of another question."""
     cell = Value.of_text("1 above", "# T", "markdown")
-    text = "Markdown cell 1 above:\n\n# T\n\n"
+    text = "# T\n\n"
     conversation = Conversation()
     conversation.add(Turn("a", reply=Reply("r")))
     with_cell = prepare(
         Ask(f"{text}b", typed="b", values=(cell,)), conversation.window(), NAMED, None
     )
-    assert with_cell.without_markdown is not None
-    assert with_cell.without_markdown != prepare(Ask("b"), window(), NAMED, None).digest
-    assert prepare(Ask("b"), window(), NAMED, None).without_markdown is None
+    assert with_cell.digest != with_cell.request.digest()
+    assert with_cell.digest == prepare(Ask("b"), conversation.window(), NAMED, None).digest
+    assert with_cell.digest != prepare(Ask("b"), window(), NAMED, None).digest
+    assert with_cell.query.asked.request == with_cell.digest

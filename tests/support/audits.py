@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cassettes import exchange_of
 from pages import cell, output
 
 from chatmagic import cli
@@ -58,7 +59,7 @@ def exchange(prompt: str, text: str | None, *before: str, **more: Any) -> Intera
     roles = ("user", "assistant") * (len(before) // 2)
     messages = [Message(role, text) for role, text in zip(roles, before, strict=True)]
     request = Request((*messages, Message("user", prompt)))
-    return Interaction.asked(request, text=text, **{"model": "m", "finish_reason": "stop", **more})
+    return exchange_of(request, text=text, **{"model": "m", "finish_reason": "stop", **more})
 
 
 def tape(path: Path, *exchanges: Interaction) -> Path:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from logged import Emulator
 
 from chatmagic.cassette.file import CassetteFile, Interaction
+from chatmagic.protocol.wire import Request
 from chatmagic.session.session import Session
 
 FILE = "talk.jsonl"
 
 
 NOTEBOOK = "%chat_cassette talk.jsonl --replay"
+
+
+def exchange_of(request: Request, /, **facts: Any) -> Interaction:
+    """Give the exchange of a request, with these facts."""
+    return replace(Interaction.asked(request), **facts)
 
 
 def no_service(monkeypatch: pytest.MonkeyPatch) -> None:

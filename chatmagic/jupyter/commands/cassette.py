@@ -123,8 +123,9 @@ def _prune(kernel: Kernel, given: Arguments) -> str:
     done = (
         f"Removed {counted(len(gone), 'exchange')} from {name}."
         if is_sure
-        else f"This kernel's cells did not use these exchanges of {name} when they last ran. "
-        "Nothing was removed: %chat_cassette --prune --yes removes them."
+        else f"This kernel's cells did not use {counted(len(gone), 'exchange')} of the "
+        f"{len(cassette.interactions):,} in {name} when they last ran. "
+        "Nothing was removed: %chat_cassette --prune --yes removes what is listed."
     )
     return "\n".join([*_news(kernel.session), *map(_line, gone), done])
 

@@ -217,4 +217,45 @@ def test_a_recording_of_a_page_is_replayed_without_markdown(
     for source in asked:
         assert UNKNOWN not in shell.machine(source).warned
     assert len(emulator.requests) == count
-    assert "; 2 matched without Markdown cells" in shell.machine("%chat_cassette").everything
+    said = "; 2 with other Markdown cells than recorded"
+    assert said in shell.machine("%chat_cassette").everything
+    shell.page("%chat_reset", "z")
+    note = "the Markdown cells that it carries are not those that were recorded"
+    ran = page(shell, asked[0], "q", ("a", None), ("m", "# Edited"))
+    assert note in ran.everything
+    assert note in shell.page(asked[1], "r").everything
+    shell.page("%chat_reset", "z")
+    ran = page(shell, asked[0], "q", ("a", None), ("m", "# T"))
+    assert note not in ran.everything + shell.page(asked[1], "r").everything
+    assert len(emulator.requests) == count
+
+
+def test_a_request_with_markdown_cells_is_shown_as_it_was_sent(
+    shell: Shell, emulator: Emulator, tmp_path: Path
+) -> None:
+    """Also one that carries them in an earlier turn; where they are not kept, that is said."""
+    shell.page("a = 1", "a")
+    page(shell, "%%chat --above 1\nq", "q", ("a", None), ("m", "# T"))
+    shell.page("%%chat\nagain", "r")
+    for place in (1, 2):
+        text = shell.machine(f"%chat_history {place} --request").texts[0]
+        assert "By its digest, which leaves Markdown cells out, this is the request as" in text
+        assert "# T" in text
+    shell.page(f"%chat_save {tmp_path / 'talk.json'}", "s")
+    shell.page("%chat_reset", "z")
+    shell.page(f"%chat_load {tmp_path / 'talk.json'}", "l")
+    text = shell.machine("%chat_history 2 --request").texts[0]
+    assert "Not all of it is kept: names stand for values" in text
+    assert len(emulator.requests) == 2
+
+
+def test_an_edited_markdown_cell_is_sent_again_while_recording(
+    shell: Shell, emulator: Emulator, tmp_path: Path
+) -> None:
+    """Above the question, and above an earlier one that the request carries."""
+    shell.page(f"%chat_cassette {tmp_path / 'tape.jsonl'} --record", "c")
+    shell.page("a = 1", "a")
+    for title, count in (("# T", 2), ("# T", 2), ("# Edited", 4), ("# T", 4)):
+        page(shell, "%%chat --above 1\necho:q", "q", ("a", None), ("m", title))
+        shell.page("%%chat\necho:again", "r")
+        assert len(emulator.requests) == count
