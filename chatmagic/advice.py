@@ -443,6 +443,11 @@ UNSAVED: Final = Advice(
     shell="could not be saved, and will be lost with this process; CHATMAGIC_CASSETTE=OTHER saves "
     "to another file.",
 )
+HIDES: Final = Advice(
+    notebook="%%chat --hide asks a question of your own that later requests do not carry.",
+    python="hide=True asks a question of your own that later requests do not carry.",
+    shell="--hide asks a question of your own that later requests do not carry.",
+)
 PRUNES: Final = Advice(
     notebook="written again. %chat_cassette --prune removes exchanges.",
     python="written again.",

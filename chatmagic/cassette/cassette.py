@@ -27,7 +27,7 @@ from typing import Any, Final, Literal, cast, get_args
 from chatmagic._files import LONGEST_WAIT
 from chatmagic._fork import belongs_to_process
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.advice import NO_CASSETTE, OTHER_CASSETTE, PRUNES, RECORD_FIRST, UNSAVED, Note
+from chatmagic.advice import HIDES, NO_CASSETTE, OTHER_CASSETTE, PRUNES, RECORD_FIRST, UNSAVED, Note
 from chatmagic.cassette.file import (
     CassetteFile,
     FolderLockedError,
@@ -340,11 +340,17 @@ class Cassette:
         if interaction is not None:
             self._answered += 1
             return Lookup("cassette", query, (note,), interaction, by_order)
-        if config.fallback == "emulator":
-            note = f"not in {name}: the emulator answers, practice only"
-            return Lookup("emulator", query, (note,))
         like = nearest(query.asked, self.interactions)
         hint = "The cassette is empty." if like is None else difference(query.asked, like)
+        if config.fallback == "emulator":
+            if like is not None and like.as_typed == query.asked.as_typed:
+                # Of a question that the reader was given.
+                self._news.append(
+                    f"This question is recorded in {name}, but not this request, so the emulator "
+                    f"answered. {hint} " + HIDES
+                )
+            note = f"not in {name}: the emulator answers, practice only"
+            return Lookup("emulator", query, (note,))
         if config.is_notebook:
             hint += (
                 " A notebook does not hold turns without a reply in an output (-q, Python, errors)."

@@ -274,9 +274,55 @@ def test_the_emulator_answers_what_is_not_recorded(
     own = shell.page("%chat echo:mine", "b")
     assert own.records[0]["origin"] == "emulator"
     assert "not in talk.jsonl: the emulator answers" in repr(own.messages)
+    assert "recorded in" not in own.warned
     assert "The emulator answers" in shell.do("%chat_cassette", cell="s").printed
+    again = shell.page("%chat echo:one", "c")
+    assert again.records[0]["origin"] == "emulator"
+    assert again.warned == (
+        "This question is recorded in talk.jsonl, but not this request, so the emulator answered. "
+        "The nearest recorded request carries 0 turns, this one 2: a cell above was added, left "
+        "out, or run in another order. %%chat --hide asks a question of your own that later "
+        "requests do not carry.\n"
+    )
     assert prompts() == ["echo:one"]
     assert len(emulator.requests) == 1
+
+
+def test_a_hidden_question_of_a_reader_leaves_the_recorded_ones_alone(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the page on hand-outs says."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    shell.page("%chat echo:one", "a")
+    shell.page("%chat echo:two", "b")
+    shell.do("%chat_reset")
+    no_service(monkeypatch)
+    shell.do(f"%chat_cassette {FILE} --replay --else emulator")
+    shell.page("%chat echo:one", "a")
+    assert shell.page("%%chat --hide\necho:mine", "own").records[0]["origin"] == "emulator"
+    ran = shell.page("%chat echo:two", "b")
+    assert (ran.records[0]["origin"], ran.warned) == ("replay", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("", "record where a person asks, replay where a program does"),
+        ("--record", "record: it answers recorded requests; others are sent and saved"),
+        ("--refresh", "refresh: every request is sent again and saved"),
+        ("--replay", "replay: nothing is sent, no key is needed"),
+        ("--else emulator", "replay: nothing is sent, no key is needed"),
+    ],
+)
+def test_the_choice_says_its_mode(shell: Shell, words: str, said: str) -> None:
+    """The same to a person and to a program, as a saved notebook shows it."""
+    Path(FILE).write_text(to_text([]), encoding="utf-8")
+    line = f"%chat_cassette {FILE} {words}"
+    printed = shell.do(line, cell="c").printed
+    assert printed == (
+        f"Cassette chosen here: talk.jsonl, {said}. %chat_cassette shows what is in force.\n"
+    )
+    assert shell.machine(line).printed == printed
 
 
 def test_by_order_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from chatmagic.advice import note_at
-from chatmagic.cassette.cassette import CassetteOptions
+from chatmagic.cassette.cassette import CassetteOptions, resolve
 from chatmagic.cassette.file import Interaction
 from chatmagic.client.config import MODE_VARIABLE
 from chatmagic.conversation.magic_line import Option
@@ -41,11 +41,7 @@ def _cassette(kernel: Kernel, given: Arguments) -> None:
 
 
 def _chosen(kernel: Kernel, given: Arguments) -> str:
-    """Choose the cassette that a line names, or none, and return the text to print.
-
-    The text does not name the mode, so that a notebook prints the same when it is recorded and
-    when it is replayed.
-    """
+    """Choose the cassette that a line names, or none, and return the text to print."""
     last = kernel.settings.chosen_cassette or CassetteOptions()
     off = "--off" in given.options
     options = CassetteOptions(
@@ -61,19 +57,36 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
     summary = kernel.session.change_cassette(off=off)
     chosen = "No cassette is chosen here."
     if options.file is not None:
-        chosen = f"Cassette chosen here: {Path(options.file).name}."
+        chosen = f"Cassette chosen here: {Path(options.file).name}, {_mode_words(options)}."
     lines = [f"{chosen} %chat_cassette shows what is in force."]
     if off and summary and before is not None and before.config.mode == "refresh":
         lines.append(summary)
     return "\n".join([*lines, *_news(kernel.session)])
 
 
+def _mode_words(options: CassetteOptions) -> str:
+    """Return the mode that a line chooses, and its effect.
+
+    The words do not tell who decides in this kernel, so that a notebook prints the same when it is
+    recorded and when it is replayed.
+    """
+    person, program = (resolve({}, options, interactive=watched) for watched in (True, False))
+    if person is None or program is None:
+        return "live"
+    if person.mode != program.mode:
+        return f"{person.mode} where a person asks, {program.mode} where a program does"
+    return f"{person.mode}: {CASSETTE_MODES[person.mode]}"
+
+
 def _status(kernel: Kernel) -> list[str]:
     """Return the lines on the active cassette, and on exchanges that could not be saved."""
     session = kernel.session
-    words = cassette_words(kernel)
     facts = []
     lines = ["No cassette is in use: every question is sent to the service."]
+    try:
+        words = cassette_words(kernel)
+    except ChatError as error:
+        words = error.line_at("notebook")
     if words is not None:
         lines = [f"Cassette: {words}"]
         try:
