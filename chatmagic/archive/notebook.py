@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
@@ -84,7 +84,8 @@ class NotebookCell:
         number: its number.
         source: its source.
         plan: the effect of its source.
-        has_outputs: whether it has any.
+        own: hash of its own identity; ``None`` if the file gives it none.
+        outputs: its outputs, as the file has them.
         others: the kinds of its outputs without a record: a reply under way, a reply whose record
             is gone, an error, a warning, or anything else.
     """
@@ -92,7 +93,8 @@ class NotebookCell:
     number: int
     source: str
     plan: Plan
-    has_outputs: bool
+    own: str | None
+    outputs: Sequence[object]
     others: tuple[OtherKind, ...]
 
 
@@ -106,6 +108,7 @@ class Notebook:
         problems: a line for each record that cannot be read, and each reply that is not complete.
         unreadable: numbers of the cells with a record that cannot be read.
         cells: its code cells.
+        markdown: the sources of its Markdown cells, by their numbers.
         texts: the readable texts of sources and outputs, with the cells' numbers; the source of a
             cell comes first.
     """
@@ -115,6 +118,7 @@ class Notebook:
     problems: list[str] = field(default_factory=list)
     unreadable: list[int] = field(default_factory=list)
     cells: list[NotebookCell] = field(default_factory=list)
+    markdown: dict[int, str] = field(default_factory=dict)
     texts: list[tuple[int, str]] = field(default_factory=list)
 
     @property
@@ -126,7 +130,7 @@ class Notebook:
     @property
     def missing(self) -> str:
         """Line on the cells that ask and have no output; empty if there are none."""
-        silent = [cell.number for cell in self.cells if cell.plan.asks and not cell.has_outputs]
+        silent = [cell.number for cell in self.cells if cell.plan.asks and not cell.outputs]
         if not silent:
             return ""
         asks = "asks and has" if len(silent) == 1 else "ask and have"
@@ -153,6 +157,7 @@ class Notebook:
         self.texts.append((number, source))
         outputs = cell.get("outputs")
         if cell.get("cell_type") != "code":
+            self.markdown[number] = source
             if outputs or _LOOKS_LIKE_A_REPLY.search(source):
                 self.problems.append(f"cell {number}: it shows a reply, and is a cell of text.")
             return
@@ -164,13 +169,13 @@ class Notebook:
             map(_other_kind, (output for output in outputs if _record_of(output) is None))
         )
         plan = cell_magics.plan_of(source)
-        self.cells.append(NotebookCell(number, source, plan, bool(outputs), others))
+        identity = cell.get("id")
+        own = owner_of(identity) if isinstance(identity, str) and identity else None
+        self.cells.append(NotebookCell(number, source, plan, own, outputs, others))
         if "live" in others:
             self.problems.append(
                 f"cell {number}: its reply is not complete: it was saved while it still arrived."
             )
-        identity = cell.get("id")
-        own = owner_of(identity) if isinstance(identity, str) and identity else None
         for output in outputs:
             self.texts += [(number, text) for text in texts_of(output)]
             self._add_output(number, own, output)

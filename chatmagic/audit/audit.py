@@ -29,6 +29,7 @@ from chatmagic.archive.table import TurnRow
 from chatmagic.audit.cell_code import Asking, asking
 from chatmagic.audit.cell_settings import AskedCell, Finding, Settings
 from chatmagic.audit.named_turns import named_turn_findings
+from chatmagic.audit.sent_values import value_findings
 from chatmagic.audit.turn_order import Cause, PlacedTurn, causes_of, instruction_causes
 from chatmagic.cassette.file import CassetteFile, Interaction
 from chatmagic.conversation.cell_magics import MagicCall
@@ -244,6 +245,8 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
         if isinstance(saved.steering, Instructions)
     }
     _tell(audit, instruction_causes(instructed, edited_instructions))
+    for finding in value_findings(read, code.shows):
+        _add(audit, finding)
     hidden = [saved.cell for saved, agreed in agrees.items() if agreed is None]
     audit.not_checked(hidden, "their code may ask, and nothing in the file shows what")
     later = [row.cell_number or 0 for row in audit.turns if row.in_order is None and row.thread]
@@ -332,8 +335,10 @@ def _add(audit: Audit, finding: Finding) -> None:
     """Add a fault, or a remark."""
     if finding.is_fault:
         audit.wrong(finding.cells[0], finding.words)
-    else:
+    elif finding.is_checked:
         audit.remark(finding.cells, finding.words)
+    else:
+        audit.not_checked(finding.cells, finding.words)
 
 
 def _judge_others(audit: Audit, cell: NotebookCell, *, is_gone: bool) -> None:

@@ -71,11 +71,13 @@ class Finding:
         cells: the numbers of its cells; of a fault there is one.
         words: the words for it.
         is_fault: whether it is a fault.
+        is_checked: whether its cells could be judged.
     """
 
     cells: tuple[int, ...]
     words: str
     is_fault: bool
+    is_checked: bool = True
 
 
 class Settings:

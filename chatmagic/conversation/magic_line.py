@@ -230,6 +230,8 @@ BY_FLAG: Final = {
 }
 """Each option by each of its flags."""
 
+_OUTPUTS: Final = tuple(option for option in OPTIONS if option.dest == "output")
+
 MANUAL: Final = (
     "Lessons: chatmagic demo copies them and opens them in JupyterLab.",
     "Reference: notebooks/reference/index.md in the source of chatmagic.",
@@ -418,6 +420,16 @@ def typed_fields(line: str) -> frozenset[str]:
         line: as for :func:`parse_line`.
     """
     return frozenset(option.dest for _, option, _, _ in _typed(line.strip()) if option is not None)
+
+
+def output_name(line: str) -> str | None:
+    """Return the variable that the options of a line put the reply into; ``None`` for none.
+
+    Args:
+        line: as for :func:`parse_line`.
+    """
+    typed = (value for _, option, value, _ in _typed(line.strip()) if option in _OUTPUTS)
+    return next(typed, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -414,6 +414,8 @@ def test_a_value_may_stand_in_a_variable() -> None:
     assert parse_line("-t $t x").temperature is None
     assert parse_line("-m $m x", recorded={"model": "a"}).model == "a"
     assert parse_line("-m $m x").model is None
+    outputs = [magic_line.output_name(line) for line in ("-o x y", "-t 1 --output=x y", "x -o y")]
+    assert outputs == ["x", "x", None]
     assert magic_line.typed_fields("-t $t --no-stream --max-tokens=5 {x} -m y") == {
         "temperature", "max_tokens", "stream",
     }  # fmt: skip

@@ -1,0 +1,205 @@
+"""Values that were sent with a question, compared with the cells that the notebook shows now.
+
+A record keeps the size and the digest of each value. A variable is known if one cell binds it, as a
+literal, and nothing else does; a cell that went along, if its output in the file is plain text.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from chatmagic._json import json_at
+from chatmagic.archive.notebook import Notebook, NotebookCell, text_from_json
+from chatmagic.audit.cell_code import python_of
+from chatmagic.audit.cell_settings import Finding
+from chatmagic.conversation import template
+from chatmagic.conversation.cell_magics import parsed_python
+from chatmagic.conversation.magic_line import output_name
+from chatmagic.conversation.question import Schema, Value
+from chatmagic.conversation.record import Record
+from chatmagic.safe_text import numbered, one_line
+
+_PLAIN: Final = (str, int, float, type(None))
+"""Types of the literals whose text in a prompt is their ``str()``."""
+_SHOWN: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Literal that one cell gives a name.
+
+    Args:
+        cell: the cell's number.
+        value: its value.
+    """
+
+    cell: int
+    value: object
+
+    def sent_as(self, value: Value, record: Record) -> Value | None:
+        """Return the value that a question would send now; ``None`` if that is not known.
+
+        Args:
+            value: the value that it sent, of the same name.
+            record: the record of its turn.
+        """
+        if value.kind is None and isinstance(self.value, _PLAIN):
+            return Value.of_text(value.expression, str(self.value))
+        schema = record.parameters.get("schema")
+        if value.kind == "format" and schema is not None and isinstance(self.value, dict):
+            document = json.loads(json.dumps(self.value))
+            return template.words_on_form("json", Schema(schema, document, str), ())
+        return None
+
+
+def value_findings(read: Notebook, unknown: Collection[int]) -> Iterator[Finding]:
+    """Yield the differences between the values that questions sent and the cells above them.
+
+    Args:
+        read: the notebook.
+        unknown: numbers of the cells whose code may bind anything.
+    """
+    first_unknown = min(unknown, default=len(read.texts) + 1)
+    literals = _literals(read.cells)
+    edited: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for saved, record in read.turns:
+        for value in () if saved.fault else record.values:
+            name = (
+                str(record.parameters.get("schema")) if value.kind == "format" else value.expression
+            )
+            literal = literals.get(name)
+            if literal is None or not literal.cell < saved.cell < first_unknown:
+                continue
+            now = literal.sent_as(value, record)
+            if now is not None and now.sha256 != value.sha256:
+                edited[literal.cell, name].append(saved.cell)
+    for (cell, name), cells in edited.items():
+        asked = numbered(cells, "cell")
+        words = f"it gives {one_line(name, _SHOWN)} another value than {asked} sent: edited"
+        yield Finding((cell,), words, is_fault=True)
+    yield from _cell_findings(read)
+
+
+def _literals(cells: Iterable[NotebookCell]) -> dict[str, Literal]:
+    """Return the literals that one cell gives a name that nothing else binds or may change."""
+    bound: Counter[str] = Counter()
+    read: set[str] = set()
+    literals: dict[str, Literal] = {}
+    for cell in cells:
+        bound.update(filter(None, (output_name(call.line) for call in cell.plan.commands)))
+        tree = parsed_python(python_of(cell.source))
+        for node in ast.walk(tree or ast.Module([], [])):
+            match node:
+                case ast.Name(id=name, ctx=ast.Load()):
+                    read.add(name)
+                case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
+                    bound[name] += 1
+                case ast.ClassDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    bound[name] += 1
+                case ast.alias(name=name, asname=other):
+                    bound[other or name.partition(".")[0]] += 1
+                case _:
+                    pass
+        for statement in [] if tree is None else tree.body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    literals |= _literal(cell.number, name, value)
+                case _:
+                    pass
+    return {
+        name: literal
+        for name, literal in literals.items()
+        if bound[name] == 1 and not (isinstance(literal.value, dict) and name in read)
+    }
+
+
+def _literal(cell: int, name: str, value: ast.expr) -> dict[str, Literal]:
+    """Return the literal of an assignment by its name; empty for other code."""
+    try:
+        return {name: Literal(cell, ast.literal_eval(value))}
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        return {}
+
+
+# --- Cells that went along -----------------------------------------------------------------------
+
+
+def _cell_findings(read: Notebook) -> Iterator[Finding]:
+    """Yield the differences of cells that went along."""
+    sent = [
+        (saved.cell, value)
+        for saved, record in read.turns
+        for value in record.values
+        if value.kind in {"cell", "markdown"} and not saved.fault
+    ]
+    texts = {cell.number: [*_texts(cell)] for cell in read.cells} if sent else {}
+    digests = {_digest(text) for forms in texts.values() for text in forms}
+    digests |= {_digest(template.markdown_text(source)) for source in read.markdown.values()}
+    owners = {cell.own: cell.number for cell in read.cells if cell.own}
+    edited: dict[int, list[int]] = defaultdict(list)
+    gone: list[int] = []
+    for asking, value in sent:
+        if value.sha256 in digests:
+            continue
+        place = owners.get(value.cell or "")
+        above = [place] if place is not None else [number for number in texts if number < asking]
+        # Without its output as it was, nobody can tell.
+        if value.kind == "markdown" or all(texts[number] for number in above):
+            edited[place or asking].append(asking)
+        else:
+            gone.append(asking)
+    for place, cells in edited.items():
+        words = f"it was edited, or ran again, after {numbered(cells, 'cell')} sent it along"
+        if cells == [place] * len(cells):
+            words = "a cell that it sent along was removed or edited, or ran again"
+        yield Finding((place,), words, is_fault=True)
+    if gone:
+        words = "they sent a cell along whose output the file does not have as plain text"
+        yield Finding(tuple(gone), words, is_fault=False, is_checked=False)
+
+
+def _texts(cell: NotebookCell) -> Iterator[str]:
+    """Yield the texts of a cell in a request, with and without its output; none if unknown.
+
+    By its release and its kind, a kernel keeps results, prints and displays, or only some of them.
+    """
+    if "clear_output" in cell.source or "display_id" in cell.source:
+        return
+    shown: list[str] = []
+    prints: list[str] = []
+    results: list[str] = []
+    for output in cell.outputs:
+        text = _plain_text(output)
+        if text is None:
+            return
+        kind = json_at(output, "output_type")
+        (results if kind == "execute_result" else shown).append(text)
+        prints += [text] if kind == "stream" else []
+    for parts in ([*shown, *results], ["".join(prints), *results], results, []):
+        whole = "\n".join(filter(None, (template.as_shown(part).strip("\n") for part in parts)))
+        yield template.cell_text(cell.source, whole[: template.MOST], len(whole))
+        yield template.cell_text(cell.source, "", len(whole))
+
+
+def _plain_text(output: Any) -> str | None:
+    """Return an output's text if it is plain text; ``None`` for any other."""
+    kind = json_at(output, "output_type")
+    if kind == "stream":
+        return (
+            text_from_json(json_at(output, "text")) if json_at(output, "name") == "stdout" else None
+        )
+    data = json_at(output, "data")
+    if not isinstance(data, Mapping) or any(str(name).startswith("image/") for name in data):
+        return None
+    text = text_from_json(data.get("text/plain"))
+    is_named = text is not None and text.startswith("<IPython.core.display.")
+    return None if not text or is_named else text
+
+
+def _digest(text: str) -> str:
+    return Value.of_text("", text).sha256
