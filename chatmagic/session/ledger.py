@@ -32,6 +32,8 @@ from chatmagic.errors import (
     ConnectError,
     InputError,
     NotRecordedError,
+    RateLimitError,
+    RequestRejectedError,
 )
 from chatmagic.models import Credits, Reply, Usage
 from chatmagic.protocol.wire import Request
@@ -48,6 +50,8 @@ KEPT: Final = 100_000
 """Largest number of kept rows, the latest."""
 LATELY: Final = 10
 """Number of the last requests that an estimate uses."""
+_REFUSALS: Final = (RateLimitError, RequestRejectedError, AuthenticationError)
+"""Errors of requests that a service refused; without a reply they took nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,6 +295,32 @@ class Meter:
                 self.costs[at] = min(self.costs[at], share)
             self.costs.append(share)
         return row
+
+    def refuse(self, row: LedgerRow, seen: Figures, account: object) -> LedgerRow:
+        """Return the row of a refused request, which took nothing; its figures are the latest.
+
+        If credits have fallen since, others took them: elsewhere, or requests that are under way.
+
+        Args:
+            row: the request.
+            seen: its answer's figures.
+            account: identity of its account.
+        """
+        after = seen.credits.remaining
+        last = self.latest.get(account)
+        before = None if last is None else last.credits.remaining
+        if after is None:
+            return row
+        is_comparable = last is not None and last.period == seen.period
+        if is_comparable and before is not None:
+            fall = before - after
+            if fall < 0 and self.batch > 1:
+                return replace(row, after=after)  # an answer that was overtaken
+            self.falls += max(0, min(fall, (self.batch - 1) * (self.dearest or 1)))
+        self.unknown += self.awaited
+        self.awaited = 0
+        self.latest[account] = seen
+        return replace(row, after=after)
 
 
 class Limit(Feature):
@@ -573,9 +603,12 @@ class Ledger(Feature):
         is_refused = (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST
         # Refused requests, and those without a question, took nothing if their answer has no
         # figure.
-        if seen is not None or (is_question and not is_refused):
-            figures = None if seen is None else Figures(seen, datetime.now(UTC))
-            row = meter.end(row, figures, reservation.endpoint.account)
+        figures = None if seen is None else Figures(seen, datetime.now(UTC))
+        account = reservation.endpoint.account
+        if figures is not None and isinstance(problem, _REFUSALS) and not text:
+            row = meter.refuse(row, figures, account)
+        elif figures is not None or (is_question and not is_refused):
+            row = meter.end(row, figures, account)
         reservation.row = row
         self.rows.append(row)
 

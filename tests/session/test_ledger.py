@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
+    ChatError,
     ChatInterrupted,
     ConnectError,
     CutOffError,
     InputError,
     NotRecordedError,
+    RateLimitError,
     RequestRejectedError,
 )
 from chatmagic.models import Credits, Reply, Usage
@@ -262,6 +264,54 @@ def test_what_was_refused_takes_a_turn_and_no_credits() -> None:
     assert counted(account) == (9, 4)
     errors = [row.error for row in account.ledger]
     assert errors == [None, None, "RequestRejectedError", "ChatInterrupted"]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        RateLimitError("used up", status=429, credits=Credits(1_000, 0, 1_000, None, NOW)),
+        RateLimitError("used up", status=200, credits=Credits(1_000, 0, 1_000, None, NOW)),
+        RequestRejectedError("no", status=400, credits=Credits(1_000, 100, None, None, NOW)),
+        AuthenticationError("no", status=401, credits=Credits(1_000, 100, None, None, NOW)),
+    ],
+)
+def test_a_refused_request_is_no_turn_that_was_paid(problem: ChatError) -> None:
+    """What fell since the last answer was taken elsewhere; the figures are the latest."""
+    account = Account(Ledger())
+    account.ask(3)
+    account.ledger.end(account.begin(), None, problem)
+    meter = account.ledger.meter(SERVICE.origin)
+    assert [*meter.costs] == [3, 3]
+    assert meter.about(3) == 9
+    assert counted(account) == (9, 4)
+    assert meter.credits == problem.credits
+    row = account.ledger.rows[-1]
+    assert (row.after, row.took, row.each, row.sure) == (
+        problem.credits and problem.credits.remaining,
+        None,
+        None,
+        "unknown",
+    )
+
+
+def test_a_refused_request_beside_others_counts_what_they_may_have_taken() -> None:
+    """No more than the estimate for each, and an answer that was overtaken changes nothing."""
+    used_up = Credits(1_000, 0, 1_000, None, NOW)
+    account = Account(Ledger())
+    account.ask(3)
+    refused, other = account.begin(), account.begin()
+    account.ledger.end(refused, None, RateLimitError("no", status=429, credits=used_up))
+    assert counted(account)[0] == 12
+    account.ledger.end(other, account.reply())
+    assert counted(account)[0] == 12
+    refused, other = account.begin(), account.begin()
+    late = Credits(1_000, 500, None, None, NOW)
+    account.ledger.end(refused, None, RateLimitError("no", status=429, credits=late))
+    assert account.ledger.meter(SERVICE.origin).credits == used_up
+    account.ledger.end(
+        other, None, RateLimitError("no", status=429, credits=replace(late, remaining=None))
+    )
+    assert counted(account)[0] == 12
 
 
 def test_a_row_has_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
