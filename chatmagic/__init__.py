@@ -28,7 +28,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import _initial_environ as _initial_environ  # reads the environment's budget, once
+from chatmagic import _initial_environ as _initial_environ  # reads the environment once
 from chatmagic._version import __version__ as __version__
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from project import ROOT, files
 from shell_asking import runner
 from shells import Shell, alone
 
-from chatmagic import _initial_environ, advice
+from chatmagic import advice
 from chatmagic.advice import Advice, Place, everywhere, note_at, sentences, sentences_at
 from chatmagic.archive import output
 from chatmagic.client import config
@@ -201,7 +201,6 @@ AWAY, QUESTION = "https://away.example", [{"role": "user", "content": "hi"}]
 NO_KEY = 'Client(api_key=…) takes one; for a server without keys: Client(auth="none")'
 KEY_GOES = "A key goes into CHATMAGIC_API_KEY, or Client(api_key=…) takes one."
 NO_CASSETTE = "Set CHATMAGIC_CASSETTE; mode live asks the service."
-BUDGET = "The session's ledger shows what was used. CHATMAGIC_BUDGET counts as it was when"
 
 
 def mapped(session: Session, *, block: bool = True) -> object:
@@ -225,10 +224,6 @@ def mapped(session: Session, *, block: bool = True) -> object:
         ("CHATMAGIC_MODE", lambda: Session().preview(Ask("hi")), NO_CASSETTE),
         ("CHATMAGIC_MODE", lambda: Session().models(), NO_CASSETTE),
         ("CHATMAGIC_MODE", lambda: mapped(Session()), NO_CASSETTE),
-        ("CHATMAGIC_BUDGET", lambda: Session(Client(AWAY, "k")).ask("hi"), BUDGET),
-        ("CHATMAGIC_BUDGET", lambda: Session(Client(AWAY, "k")).models(), BUDGET),
-        ("CHATMAGIC_BUDGET", lambda: mapped(Session(Client(AWAY, "k"))), BUDGET),
-        ("CHATMAGIC_BUDGET", lambda: mapped(Session(Client(AWAY, "k")), block=False), BUDGET),
     ],
 )
 def test_an_error_leaves_in_pythons_words(
@@ -240,7 +235,6 @@ def test_an_error_leaves_in_pythons_words(
 ) -> None:
     """By any way: a client, its models, a session, a map."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_initial_environ, "BUDGET", "0 turns" if "BUDGET" in setting else "")
     mode = {setting: "replay"} if "MODE" in setting else {}
     with variables(mode), pytest.raises(ChatError) as caught:
         ask()

@@ -210,7 +210,8 @@ def known_keys() -> tuple[Secret, ...]:
     into this kernel. Values that are no key are ignored here.
     """
     name, file_name = KEY_VARIABLES
-    key, path = Secret.or_none(_value(name)), _value(file_name)
+    key = Secret.or_none(_value(name))
+    path = _value(file_name)
     return (
         *([] if key is None else [key]),
         *(key_store.keys_in_file(path) if path else []),
@@ -254,7 +255,8 @@ def _with_key(
 ) -> Endpoint:
     """Add the environment's key, or else a kept key, if it belongs to this place."""
     own = server_address(_value(URL_VARIABLE) or file_url or "")
-    here, home = endpoint.key_place, key_place_or_none(own)
+    here = endpoint.key_place
+    home = key_place_or_none(own)
     is_in_environment = any(map(_value, KEY_VARIABLES))
     if here == home and is_in_environment:
         key, key_from, warnings = _environments_key()

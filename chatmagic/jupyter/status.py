@@ -8,11 +8,10 @@ from html import escape
 from typing import Final
 
 from chatmagic import safe_text
-from chatmagic._json import shared_fields
 from chatmagic.cassette.cassette import CASSETTE
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.conversation import magic_line
-from chatmagic.conversation.question import Parameters, Value
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
 from chatmagic.jupyter import transcript
@@ -83,7 +82,7 @@ class Status:
         """Return an empty question with the parameters of the panel's, the defaults of cells."""
         settings = self.kernel.settings
         defaults = magic_line.parse_line("", settings.trait_values())
-        question = Ask("", **shared_fields(defaults, Parameters))
+        question = Ask.with_options("", defaults)
         return replace(question, above=None, fit=settings.fit)  # no cell asks
 
     def streams(self) -> bool:

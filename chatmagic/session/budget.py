@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal, Self
 
-from chatmagic._initial_environ import BUDGET_VARIABLE
 from chatmagic.advice import USAGE, budget_in_turns, other_budget, sentences
 from chatmagic.errors import BudgetError, InputError
 from chatmagic.protocol.credits import OTHERS
@@ -19,6 +18,8 @@ from chatmagic.safe_text import counted
 
 Unit = Literal["credits", "turns"]
 
+BUDGET_VARIABLE: Final = "CHATMAGIC_BUDGET"
+"""The environment's variable; its value at the first import counts."""
 NOTICE: Final = 0.8
 """Part of a budget at which a notice is given."""
 _FORM: Final = r"(?ia)(\d[\d_,]{0,14})\s*(credits?|turns?)?"

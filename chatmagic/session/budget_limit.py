@@ -9,7 +9,7 @@ from chatmagic import _initial_environ
 from chatmagic._log import swallowed
 from chatmagic.advice import BUDGET_SETTING, Place
 from chatmagic.errors import ChatError
-from chatmagic.session.budget import Budget
+from chatmagic.session.budget import BUDGET_VARIABLE, Budget
 from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.feature import Candidate, Line, Setting
 from chatmagic.session.ledger import EMULATOR, Ledger, Limit, Reservation
@@ -45,7 +45,7 @@ class Budgets(Limit):
         """
         environment = self._ledger.environment()
         texts = [
-            (_initial_environ.BUDGET, _initial_environ.BUDGET_VARIABLE),
+            (_initial_environ.VARIABLES.get(BUDGET_VARIABLE), BUDGET_VARIABLE),
             (environment.setting("budget"), BUDGET_SETTING.at(environment.place)),
         ]
         return [Budget.parse(text, setting) for text, setting in texts if text]

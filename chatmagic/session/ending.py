@@ -48,7 +48,8 @@ class Ending:
         Args:
             asked: the question as it was asked.
         """
-        prepared, outcome = self.prepared, self.outcome
+        prepared = self.prepared
+        outcome = self.outcome
         if self.problem is not None or outcome is None or prepared is None:
             return self
         ask = prepared.ask

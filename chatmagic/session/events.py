@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Final
 
+from chatmagic._json import shared_fields
 from chatmagic.advice import Place
 from chatmagic.archive import output
 from chatmagic.client.halt import Halt
@@ -15,6 +16,7 @@ from chatmagic.conversation.question import (
     A_NAME,
     ASKED_FOR_THE_REST,
     Entry,
+    Parameters,
     RequestFacts,
     thread_name,
 )
@@ -76,6 +78,25 @@ class Ask(RequestFacts):
                 raise InputError(f"thread is {A_NAME}. Nothing was sent.") from None
         if self.schema is not None and self.format == "markdown":
             object.__setattr__(self, "format", "json")
+
+    @classmethod
+    def with_options(cls, prompt: str, options: Parameters) -> Ask:
+        """Return a question with its options.
+
+        Args:
+            prompt: the question.
+            options: the options, such as those of a magic's line.
+        """
+        return cls(prompt, **shared_fields(options, Parameters))
+
+    @classmethod
+    def of_facts(cls, facts: RequestFacts) -> Ask:
+        """Return the question of a turn.
+
+        Args:
+            facts: the turn.
+        """
+        return cls(**shared_fields(facts, RequestFacts))
 
     def refuse_empty(self) -> None:
         """Raise an error if the prompt is empty, or no text.
@@ -351,6 +372,7 @@ class TextView(View):
         Args:
             outcome: the reply, with its record.
         """
-        reply, record = outcome.reply, outcome.record
+        reply = outcome.reply
+        record = outcome.record
         lines = [*output.state_lines(reply, self.place), output.credit_line(reply, record)[1]]
         return [line for line in lines if line]

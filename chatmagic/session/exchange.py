@@ -125,11 +125,11 @@ def exchange(sending: Sending, links: Sequence[Link]) -> Answer:
         ChatInterrupted: it was stopped before it was sent.
     """
     if not links:
-        return send(sending)
+        return send_request(sending)
     return links[0](sending, partial(exchange, links=links[1:]))
 
 
-def send(sending: Sending) -> Answer:
+def send_request(sending: Sending) -> Answer:
     """Send a request once, and return its answer; the part that came is kept whatever ended it.
 
     Args:
@@ -138,7 +138,9 @@ def send(sending: Sending) -> Answer:
     Raises:
         ChatError: nothing may be sent.
     """
-    client, receiver, halt = sending.client, sending.receiver, sending.halt
+    client = sending.client
+    receiver = sending.receiver
+    halt = sending.halt
     if sending.request is None:
         stream: Any = client.list_models(halt)
     else:

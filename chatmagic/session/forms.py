@@ -59,7 +59,8 @@ def asked_for(
             f"A schema goes with the format json, not {question.format}. Nothing was sent.",
             hint="Leave out the format, which a setting may give, or the schema.",
         )
-    name, schema = question.schema, question.form
+    name = question.schema
+    schema = question.form
     if question.format == "json" and name is None:
         given = ((turn.schema, turn.form) for turn in reversed(above) if turn.schema is not None)
         name, schema = next(given, (None, schema))

@@ -57,7 +57,9 @@ class Habits(Feature):
         Raises:
             ChatError: nothing was sent.
         """
-        question, request, client = sending.question, sending.request, sending.client
+        question = sending.question
+        request = sending.request
+        client = sending.client
         if question is None or request is None:
             return proceed(sending)
         asked = self.as_sent(request, question, client.setup)

@@ -14,7 +14,7 @@ from chatmagic.cassette.transports import RecordingTransport
 from chatmagic.errors import ChatError
 from chatmagic.safe_text import counted
 from chatmagic.session.environment import ConfiguredEnvironment
-from chatmagic.session.exchange import Answer, Sending, send
+from chatmagic.session.exchange import Answer, Sending, send_request
 from chatmagic.session.feature import Feature, Line, Setting, one_of
 
 CASSETTE_MODES: Final = {
@@ -60,13 +60,14 @@ class Recorder(Feature):
             sending: the request, with the source of its answer.
             proceed: the next step.
         """
-        lookup, cassette = sending.lookup, self.cassette.current
+        lookup = sending.lookup
+        cassette = self.cassette.current
         if lookup is None or cassette is None:
             return proceed(sending)
         answers: list[RecordingTransport] = []
         passed = replace(sending, through=transports.through(lookup, answers.append))
         if lookup.interaction is not None:
-            return send(passed)
+            return send_request(passed)
         answer = proceed(passed)
         # An error has no cost of its own.
         took = answer.took if answer.reply.state == "complete" else None

@@ -24,12 +24,10 @@ from typing import Any
 import platformdirs
 
 from chatmagic._files import PRIVATE, content_of, folder_lock, replace_content
-from chatmagic._json import shared_fields
 from chatmagic.advice import Note, Place, note_at
 from chatmagic.archive import conversation_file
 from chatmagic.conversation import magic_line
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.question import Parameters
 from chatmagic.doctor.doctor import Examination
 from chatmagic.errors import (
     AuthenticationError,
@@ -243,9 +241,8 @@ def _question(environment: ConfiguredEnvironment, arguments: Mapping[str, Any], 
     parsed = magic_line.parse_line("", settings.trait_values(config=True))
     fields = {option.dest for option in magic_line.OPTIONS if option.in_shell}
     parsed = replace(parsed, **{name: arguments[name] for name in fields & set(arguments)})
-    return Ask(
-        text,
-        **shared_fields(parsed, Parameters),
+    return replace(
+        Ask.with_options(text, parsed),
         allow_secrets=parsed.allow_secrets,
         fit=settings.fit,
         asker="the shell",

@@ -193,7 +193,7 @@ def test_one_request_beside_the_conversation() -> None:
 
 def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then nothing is sent."""
-    monkeypatch.setattr(_initial_environ, "BUDGET", "1 turn")
+    monkeypatch.setitem(_initial_environ.VARIABLES, "CHATMAGIC_BUDGET", "1 turn")
     with Server(playing(stream(*COUNTED))) as server, Client(server.origin, "k") as client:
         session = Session(client)
         asked_by(session)

@@ -213,10 +213,21 @@ def test_a_dry_run_works_while_replaying(
     assert current_session().cassette.current is None
 
 
+def test_a_dry_run_fails_without_budget_as_the_question_would(
+    shell: Shell, emulator: Emulator
+) -> None:
+    """By the same words."""
+    _started_emulators.forget(emulator.url)  # a budget is for services
+    shell.do("%config ChatMagics.budget = '0'")
+    asked = shell.fails("%chat echo:a").traceback
+    assert "budget of 0 credits" in asked[0]
+    assert shell.fails("%chat --dry echo:a").traceback == asked
+
+
 def test_a_dry_run_fails_as_the_question_would(
     shell: Shell, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For a secret, without budget and without key, by the same words; it allows nothing else."""
+    """For a secret, and without a key, by the same words; it allows nothing else."""
 
     def fails_alike(words: str, prompt: str = "echo:a") -> None:
         asked = shell.fails(f"%chat {prompt}").traceback
@@ -229,10 +240,6 @@ def test_a_dry_run_fails_as_the_question_would(
     shell.machine("import os\n%chat --dry --allow-secrets tr0ub4dor&staple")
     fails_alike("The prompt holds", "tr0ub4dor&staple")
     fails_alike("holds your API key", MINE)
-    _started_emulators.forget(emulator.url)  # a budget is for services
-    shell.do("%config ChatMagics.budget = '0'")
-    fails_alike("budget of 0 credits")
-    shell.do("%config ChatMagics.budget = None")
     monkeypatch.delenv("CHATMAGIC_API_KEY")
     fails_alike("There is no API key")
     shell.do(f"%chat_cassette {tmp_path / 'a.jsonl'} --record")

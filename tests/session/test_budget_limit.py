@@ -79,7 +79,7 @@ def test_the_environments_budget_holds_beside_the_notebooks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A notebook can lower it, and not raise it."""
-    monkeypatch.setattr(_initial_environ, "BUDGET", "4 turns")
+    monkeypatch.setitem(_initial_environ.VARIABLES, "CHATMAGIC_BUDGET", "4 turns")
     for budget, asked in [("1000", 4), ("2 turns", 2), (None, 4)]:
         account = Account(kept(budget))
         with pytest.raises(BudgetError):
@@ -174,19 +174,28 @@ def test_one_that_the_budget_has_no_room_for_is_not_sent_again(
     assert len(session.conversation) == 1
 
 
-def test_plain_python_is_not_told_of_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In an ask and a map."""
+def test_plain_python_is_not_told_of_commands(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In an ask, a list of models and a map, which may be in the background."""
+    monkeypatch.chdir(tmp_path)
     session = Session(Client(transport=RowService()))
-    monkeypatch.setattr(_initial_environ, "BUDGET", "0 turns")
-    for ask in (session.ask, lambda text: session.map(text, [1], yes=True)):
+    monkeypatch.setitem(_initial_environ.VARIABLES, "CHATMAGIC_BUDGET", "0 turns")
+    words = "The session's ledger shows what was used. CHATMAGIC_BUDGET counts as it was when"
+    for ask in (
+        lambda: session.ask("a"),
+        session.models,
+        lambda: session.map("{{ it }}", ["a"], yes=True),
+        lambda: session.map("{{ it }}", ["a"], yes=True, block=False).result(),
+    ):
         with pytest.raises(BudgetError) as caught:
-            ask("{{ it }}")
-        assert str(caught.value.hint).startswith("The session's ledger shows what was used. ")
+            ask()
+        assert str(caught.value.hint).startswith(words)
 
 
 def test_a_budget_refuses_a_list_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """As any request; nothing was sent then."""
-    monkeypatch.setattr(_initial_environ, "BUDGET", "1 turn")
+    monkeypatch.setitem(_initial_environ.VARIABLES, "CHATMAGIC_BUDGET", "1 turn")
     with (
         Server(playing(document({"data": [{"id": "small"}]}))) as server,
         Client(server.origin, "k") as client,

@@ -22,7 +22,7 @@ from served import LIMIT
 from shell_asking import Asked
 from shells import FIXED, KEY, asked, bodies
 
-from chatmagic import cli
+from chatmagic import _initial_environ, cli
 from chatmagic.cassette.file import CassetteFile
 from chatmagic.client import config
 from chatmagic.jupyter.settings import FileSettings
@@ -164,7 +164,7 @@ def test_options_and_settings_are_those_of_a_kernel(
     ran = ask("echo:a")
     assert (ran.code, len(emulator.requests)) == (2, 2)
     assert ran.err.startswith("chatmagic: IPython's configuration file: ")
-    (profile / "ipython_config.py").write_text("c.ChatMagics.budget = (")
+    (profile / "ipython_config.py").write_text("c.ChatMagics.model = (")
     ran = ask("echo:a")
     assert (ran.code, len(emulator.requests)) == (2, 2)
     assert "configuration file cannot be run: SyntaxError. Nothing was sent." in ran.err
@@ -308,7 +308,7 @@ def test_a_reply_that_cannot_be_kept(
 
 def test_a_budget_holds(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is for one question here; 4 is the code."""
-    monkeypatch.setattr("chatmagic._initial_environ.BUDGET", "0 turns")
+    monkeypatch.setitem(_initial_environ.VARIABLES, "CHATMAGIC_BUDGET", "0 turns")
     with Server(playing(stream(event("a", finish_reason="stop"), DONE))) as server:
         monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
         ran = ask("a")

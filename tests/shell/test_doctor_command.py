@@ -209,7 +209,7 @@ def make(fault: dict[str, Any], patch: pytest.MonkeyPatch, folder: Path, ca: tru
         patch.setenv(name, value.format(**places))
     for name in fault.get("unset", ()):
         patch.delenv(name)
-    patch.setattr(_initial_environ, "BUDGET", fault.get("budget", ""))
+    patch.setitem(_initial_environ.VARIABLES, "CHATMAGIC_BUDGET", fault.get("budget", ""))
     configuration = folder / "ipython" / "profile_default" / "ipython_config.py"
     configuration.parent.mkdir(parents=True)
     waits = f"timeout = {QUICK}" if fault.get("script") in WAITED_FOR else "temperature = None"

@@ -244,7 +244,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
         monkeypatch.delenv(name, raising=False)
     for host in HOSTS:
         monkeypatch.delenv(host.variable, raising=False)
-    monkeypatch.setattr(_initial_environ, "BUDGET", "")
+    monkeypatch.setattr(_initial_environ, "VARIABLES", dict[str, str]())
     # An emulator that a test connects to by name pauses after each piece, as for a reader.
     monkeypatch.setattr(server, "FRESH", replace(server.FRESH, delay=0.0))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))

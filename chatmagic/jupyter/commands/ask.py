@@ -9,11 +9,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from chatmagic._json import shared_fields
 from chatmagic.client.halt import Halt
 from chatmagic.conversation import cell_magics, magic_line, template
 from chatmagic.conversation.magic_line import ParsedLine
-from chatmagic.conversation.question import Parameters, Value, correction
+from chatmagic.conversation.question import Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import reply_views, transcript
 from chatmagic.jupyter.cells.cells_above import with_markdown
@@ -116,7 +115,7 @@ def _asked(kernel: Kernel, given: Arguments, parsed: ParsedLine, text: str) -> R
         preview = kernel.session.preview(ask)
         reply_views.show_html(*transcript.dry_run(preview, kernel.session.credits))
         return None
-    reply = send(kernel, ask, execution, output=parsed.output)
+    reply = send_question(kernel, ask, execution, output=parsed.output)
     return None if given.cell is not None else reply
 
 
@@ -146,7 +145,7 @@ def settle(
     kernel.background.settle(execution.cell, view, threads, waits=waits)
 
 
-def send(
+def send_question(
     kernel: Kernel, ask: Ask, execution: Execution, *, output: str | None = None
 ) -> Reply | None:
     """Send a question, show its reply, and put the reply, whole or in part, into a variable.
@@ -166,15 +165,15 @@ def send(
     """
     view = _view(kernel, ask, execution)
     if ask.background is None or not isinstance(view, reply_views.Live):
-        return _send(kernel, ask, execution, view, output=output)
-    work = partial(_send, kernel, ask, execution, view, output=output)
+        return _sent(kernel, ask, execution, view, output=output)
+    work = partial(_sent, kernel, ask, execution, view, output=output)
     # The value of an earlier run would be mistaken for the new reply.
     forget = partial(kernel.shell.user_ns.pop, output, None)
     kernel.background.start(ask, view, work, forget, kernel.session.threads_of(ask))
     return None
 
 
-def _send(
+def _sent(
     kernel: Kernel,
     ask: Ask,
     execution: Execution,
@@ -209,9 +208,8 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
         raise InputError(EMPTY)
     descriptions = Descriptions(kernel.shell)
     sent, values = template.fill(text, None if parsed.raw else descriptions.text, front)
-    ask = Ask(
-        sent,
-        **shared_fields(parsed, Parameters),
+    ask = replace(
+        Ask.with_options(sent, parsed),
         typed=text if values else None,
         values=values,
         notes=(*notes, *descriptions.notes),

@@ -6,20 +6,18 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from chatmagic._json import shared_fields
 from chatmagic.archive import output
 from chatmagic.conversation import continuation, magic_line
 from chatmagic.conversation.cell_order import PageReport
 from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation
 from chatmagic.conversation.magic_line import Option, ParsedLine
-from chatmagic.conversation.question import RequestFacts
 from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter import reply_views, stale_cells, transcript
 from chatmagic.jupyter.cells.running_cell import Execution, running
-from chatmagic.jupyter.commands.ask import asked_by_cell, send, settle
+from chatmagic.jupyter.commands.ask import asked_by_cell, send_question, settle
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import Message
@@ -56,7 +54,7 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
         return _pick(kernel, turn, given.options["--pick"])
     if given.repeated:
         return _compare(kernel, turn, given)
-    return send(kernel, *_asked_of(kernel, turn))
+    return send_question(kernel, *_asked_of(kernel, turn))
 
 
 def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
@@ -81,7 +79,7 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
             raise InputError("The question was not asked again. Nothing was sent.")
     reply = None
     for ask in asks:
-        reply = send(kernel, ask, execution)
+        reply = send_question(kernel, ask, execution)
     return reply
 
 
@@ -106,7 +104,7 @@ def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
             f"The reply of turn {number:,} is complete: there is nothing to continue.",
             "Ask a new question; or %chat_retry asks this one again.",
         )
-    return send(kernel, *_asked_of(kernel, turn, part=turn))
+    return send_question(kernel, *_asked_of(kernel, turn, part=turn))
 
 
 def _turn_above(kernel: Kernel, given: Arguments) -> tuple[int, Turn]:
@@ -131,7 +129,7 @@ def _asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask
         why = f"The value of {one_line(turn.missing[0].name)} was not kept."
         raise RETRY.refusal(why, "Run the cell that asked it.")
     execution = running(kernel.shell)
-    ask = asked_by_cell(Ask(**shared_fields(turn, RequestFacts)), kernel, execution)
+    ask = asked_by_cell(Ask.of_facts(turn), kernel, execution)
     return replace(ask, shown=True, again=turn.number, part=part), execution
 
 
