@@ -213,6 +213,7 @@ class Notebook:
                 )
             )
         except NewerVersionError as error:
+            self.unreadable.append(cell)
             self.problems.append(f"cell {cell}: its record was left out, because {error}.")
         except ValueError as error:
             self.unreadable.append(cell)

@@ -15,7 +15,7 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,7 +37,6 @@ from chatmagic.conversation.magic_line import typed_fields
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.steering import Instructions, Steering
 from chatmagic.conversation.turn import MAIN
-from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.models import Usage
 from chatmagic.protocol import credits as crediting
@@ -195,56 +194,33 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
     code = asking({cell.number: cell.source for cell in read.cells})
     agrees, commands = _compared(audit, read, code)
     unseen = min((cell.number for cell in read.cells if _hides(cell, code)), default=math.inf)
-    faulty = [saved for saved in read.outputs if saved.fault]
-    edited = {saved.record.turn or "": saved.cell for saved in faulty if saved.record is not None}
-    unrendered = []
-    places: dict[SavedOutput, PlacedTurn] = {}
+    numbers = {saved: restored.numbers.get(saved, 0) for saved, _ in read.turns}
+    places = {
+        saved: PlacedTurn(saved.cell, *restored.asked[number])
+        for saved, number in numbers.items()
+        if number in restored.asked
+    }
     replies = restored.conversation.replies
-    elsewhere: list[PlacedTurn] = []
-    instructed: list[PlacedTurn] = []
+    rendered = {saved: _rendered(saved, record) for saved, record in read.turns}
     for saved, record in read.turns:
-        cell = saved.cell
-        is_in_order = None
-        is_rendered = _rendered(saved, record)
-        if is_rendered is None and not saved.fault:
-            unrendered.append(cell)
-        if is_rendered is False:
-            audit.wrong(cell, "its HTML or Markdown differs from its rendered reply")
-        number = restored.numbers.get(saved, 0)
-        turn, window = restored.asked.get(number, (None, Window()))
-        if turn is not None:
-            placed = places[saved] = PlacedTurn(cell, turn, window)
-            if saved.fault:
-                edited[turn.recorded_digest] = cell
-            # No output shows the turns that were asked unseen, or loaded, in a cell above.
-            is_in_order = window.carries_as(turn) or (None if unseen <= cell else False)
-            if is_in_order is False:
-                elsewhere.append(placed)
-            if cell < unseen and not window.instructs_as(turn):
-                instructed.append(placed)
-        alike = [reply.number for reply in replies.get(number, ())]
+        if rendered[saved] is False:
+            audit.wrong(saved.cell, "its HTML or Markdown differs from its rendered reply")
+        alike = [reply.number for reply in replies.get(numbers[saved], ())]
+        place = places.get(saved)
         audit.turns.append(
             replace(
                 Row.of_record(record),
-                reply_number=alike.index(number) + 1 if number in alike else None,
+                reply_number=next(
+                    (at for at, number in enumerate(alike, 1) if number == numbers[saved]), None
+                ),
                 reply_count=len(alike) or None,
-                cell_number=cell,
-                thread=None if turn is None else window.thread,
-                agrees=False if saved.fault or is_rendered is False else agrees[saved],
-                in_order=is_in_order,
+                cell_number=saved.cell,
+                thread=None if place is None else place.window.thread,
+                agrees=False if saved.fault or rendered[saved] is False else agrees[saved],
+                in_order=None if place is None else _is_in_order(place, unseen),
             )
         )
-    for finding in named_turn_findings(read, places, commands, unseen):
-        _add(audit, finding)
-        told = [placed for placed in places.values() if finding.cells == (placed.cell,)]
-        edited |= {placed.turn.recorded_digest: placed.cell for placed in told}
-    _tell(audit, causes_of(elsewhere, [*places.values()], edited, read.unreadable))
-    edited_instructions = {
-        saved.steering.value.sha256: saved.cell
-        for saved in faulty
-        if isinstance(saved.steering, Instructions)
-    }
-    _tell(audit, instruction_causes(instructed, edited_instructions))
+    _judge_places(audit, read, places, commands, unseen)
     for finding in value_findings(read, code.shows):
         _add(audit, finding)
     hidden = [saved.cell for saved, agreed in agrees.items() if agreed is None]
@@ -252,10 +228,49 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
     later = [row.cell_number or 0 for row in audit.turns if row.in_order is None and row.thread]
     words = f"they carried turns that cell {unseen} or one below it may have asked unseen"
     audit.not_checked(later, words)
+    unrendered = [saved.cell for saved in rendered if rendered[saved] is None and not saved.fault]
     audit.remark(unrendered, "HTML not checked: other versions rendered it")
     practice = [saved.cell for saved, record in read.turns if record.origin == "emulator"]
     audit.remark(practice, "the emulator answered, practice only")
     audit.values += disclosures(read)
+
+
+def _is_in_order(place: PlacedTurn, unseen: float) -> bool | None:
+    """Return whether a turn was asked after those above it; ``None`` if some may be unseen."""
+    # No output shows the turns that were asked unseen, or loaded, in a cell above.
+    return place.window.carries_as(place.turn) or (None if unseen <= place.cell else False)
+
+
+def _judge_places(
+    audit: Audit,
+    read: Notebook,
+    places: Mapping[SavedOutput, PlacedTurn],
+    commands: Mapping[SavedOutput, MagicCall],
+    unseen: float,
+) -> None:
+    """Add the faults of turns that were asked elsewhere, each at its cause."""
+    edited: dict[str, int] = {}
+    recorded: dict[str, str] = {}
+    instructions: dict[str, int] = {}
+    for saved in (saved for saved in read.outputs if saved.fault):
+        then = None if saved.record is None else saved.record.turn
+        edited |= {} if then is None else {then: saved.cell}
+        if saved in places:
+            now = places[saved].turn.recorded_digest
+            edited[now] = saved.cell
+            recorded[now] = then or now
+        if isinstance(saved.steering, Instructions):
+            instructions[saved.steering.value.sha256] = saved.cell
+    turns = [*places.values()]
+    for finding in named_turn_findings(read, places, commands, unseen):
+        _add(audit, finding)
+        told = [place for place in turns if finding.cells == (place.cell,)]
+        edited |= {place.turn.recorded_digest: place.cell for place in told}
+    different = [place for place in turns if _is_in_order(place, unseen) is False]
+    _tell(audit, causes_of(different, turns, edited, read.unreadable, recorded))
+    instructed = [place for place in turns if place.cell < unseen]
+    others = [place for place in instructed if not place.window.instructs_as(place.turn)]
+    _tell(audit, instruction_causes(others, instructions))
 
 
 def _tell(audit: Audit, causes: Sequence[Cause]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from chatmagic._json import chain_of
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.conversation.window import Window
@@ -69,6 +70,7 @@ def causes_of(
     every: Sequence[PlacedTurn],
     edited: Mapping[str, int],
     unreadable: Iterable[int],
+    recorded: Mapping[str, str],
 ) -> list[Cause]:
     """Return the causes for which requests carried other turns than those above them.
 
@@ -78,6 +80,7 @@ def causes_of(
         edited: the cells of turns whose fault is told already, by the turns' digests, as recorded
             and as they are now.
         unreadable: numbers of the cells with a record that cannot be read.
+        recorded: the recorded digests of edited turns, by their present ones.
     """
     carried = {digest for placed in every for digest in _names(placed.turn.carried)}
     cells: dict[str, list[int]] = defaultdict(list)
@@ -88,8 +91,7 @@ def causes_of(
     # The cause of each turn that is not where a request says, by the turn's digest.
     causes = {digest: told[cell] for digest, cell in edited.items()}
     for placed in different:
-        mine = _names(placed.turn.carried)
-        above = _names(placed.window.visible.newest(placed.turn.last))
+        mine, above = _compared(placed, recorded)
         lacking = Counter(mine) - Counter(above)
         added = Counter(above) - Counter(mine)
         new = [digest for digest in (*lacking, *added) if digest not in causes]
@@ -99,7 +101,7 @@ def causes_of(
             cause = cause if cause is not None and cause.cell == placed.cell else None
         if cause is None:
             moved = _moved(new, added, carried, [at for name in new for at in cells.get(name, ())])
-            if moved is not None:
+            if moved is not None and moved != placed.cell:
                 cause = Cause(moved, STANDS_ELSEWHERE)
             elif lost and lost[-1] < placed.cell and len(new) == 1 and not cells.get(new[0]):
                 cause = Cause(lost.pop(), "")
@@ -164,6 +166,22 @@ def _moved(
         return None
     is_copied = len(cells) > 1
     return cells[-1] if new[0] not in added or new[0] not in carried or is_copied else None
+
+
+def _compared(
+    placed: PlacedTurn, recorded: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the digests of the turns that a request carried, and of those above it.
+
+    A record lists the newest ones, and the others by one digest: these may stand above as they are.
+    """
+    present = _names(placed.window.visible.newest(placed.turn.last))
+    above = tuple(recorded.get(name, name) for name in present)
+    carried = placed.turn.carried
+    count = carried.root.total
+    if count and chain_of(above[:count]) == carried.root.chain:
+        return (*above[:count], *carried.digests), above
+    return _names(carried), above
 
 
 def _digest(instructions: Value | None) -> str | None:

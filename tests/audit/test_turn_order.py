@@ -11,6 +11,7 @@ import pytest
 from audits import changed, page, run
 from pages import cell, output, save
 
+from chatmagic._json import chain_of
 from chatmagic.archive import notebook
 from chatmagic.archive import output as turn_output
 from chatmagic.conversation.steering import Instructions
@@ -35,6 +36,16 @@ def told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Told:
         return [line for line in lines if line.startswith("!") or "carried it as it was" in line]
 
     return told
+
+
+def names_of(digest: str) -> str | None:
+    """Give the digest of a list with one turn."""
+    return chain_of([digest])
+
+
+def followed(number: int, cells: str) -> str:
+    """Give the remark on cells below a change."""
+    return f"cell {number}: {cells} carried it as it was when they were asked."
 
 
 def chain(count: int) -> Cells:
@@ -94,6 +105,24 @@ def test_a_record_that_cannot_be_read_is_one_fault(told: Told) -> None:
 def test_one_change_of_the_cells_is_one_fault(cells: Cells, fault: str, told: Told) -> None:
     """Removed, moved, inserted, copied, asked again: told at a cell, with those that follow."""
     assert told(copy.deepcopy(cells)) == [f"! {fault}."]
+
+
+def test_an_edited_turn_is_known_in_lists_that_name_only_the_newest(told: Told) -> None:
+    """Of the earlier ones a record has one digest; with ``--last`` it may be that of any two."""
+    names = [Turn(prompt=f"p{at}", reply=Reply(f"r{at}")).digest for at in range(4)]
+    cells = chain(3)
+    before = (2, chain_of(names[:2]))
+    cells.append(page("p3", "r3", carried=(names[2],), earlier=before))
+    last = {"last": 2}
+    short = page("p4", "r4", carried=(names[3],), earlier=(1, names_of(names[2])), parameters=last)
+    cells.append(short)
+    assert told(cells) == []
+    changed(cells[2])
+    assert told(cells) == [f"! cell 3: {SEAL}.", followed(3, "cells 4 and 5")]
+    cells = chain(3)
+    changed(cells[2])
+    cells[2:2] = [page("x", "y", parameters={"history": False})]
+    assert told(cells) == [f"! cell 4: {SEAL}."]
 
 
 def test_two_changes_are_two_faults(told: Told) -> None:
