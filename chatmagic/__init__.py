@@ -38,16 +38,19 @@ if TYPE_CHECKING:
     from chatmagic.archive.table import turns
     from chatmagic.client.client import Client
     from chatmagic.client.endpoint import Limits, Timeout
-    from chatmagic.models import Credits, Message, Reply, Usage
+    from chatmagic.models import CodeBlock, Credits, Message, Reply, Usage
     from chatmagic.session.current import aask, ask, current_session, map  # noqa: A004 - as it is called: chatmagic.map
+    from chatmagic.session.map.job_file import RowReply
     from chatmagic.session.session import Session
 
 __all__ = [
     "Client",
+    "CodeBlock",
     "Credits",
     "Limits",
     "Message",
     "Reply",
+    "RowReply",
     "Session",
     "Timeout",
     "Usage",
@@ -61,10 +64,12 @@ __all__ = [
 
 _HOMES: Final = {
     "Client": "client.client",
+    "CodeBlock": "models",
     "Credits": "models",
     "Limits": "client.endpoint",
     "Message": "models",
     "Reply": "models",
+    "RowReply": "session.map.job_file",
     "Session": "session.session",
     "Timeout": "client.endpoint",
     "Usage": "models",

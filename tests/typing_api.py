@@ -173,10 +173,18 @@ def the_kernel_has_one_session() -> None:
     assert_type(chatmagic.ask("Why?", max_tokens=9), Reply)
     chatmagic.ask()  # type: ignore[call-arg]
     chatmagic.ask("Why?", temprature=1)  # type: ignore[call-arg]
-    chatmagic.map("{{ it }}", [], temprature=1)  # type: ignore[call-arg]
-    chatmagic.map("{{ it }}", ["Why?"], yes=True)
-    chatmagic.current_session().map("{{ it }}", iter("ab"), workers=8, block=False)
-    chatmagic.current_session().map("{{ it }}", [], retry=3)  # type: ignore[call-arg]
+    chatmagic.map("{{ it }}", [], temprature=1)  # type: ignore[call-overload]
+    replies = chatmagic.map("{{ it }}", ["Why?"], yes=True)
+    assert_type(replies[0], chatmagic.RowReply)
+    assert_type(replies.to_dataframe(), Any)
+    assert_type([reply.text for reply in replies], list[str | None])
+    table = {"a": ["Why?"]}
+    assert_type(chatmagic.map("{{ a }}", table, column="label"), dict[str, list[str]])
+    job = chatmagic.current_session().map("{{ it }}", iter("ab"), workers=8, block=False)
+    assert_type(job.answered, int)
+    assert_type(chatmagic.map("{{ it }}", iter("ab"), keep=False), Path)
+    chatmagic.current_session().map("{{ it }}", [], retry=3)  # type: ignore[call-overload]
+    assert_type(chatmagic.ask("Why?").code_blocks[0], chatmagic.CodeBlock)
     chatmagic.asks("Why?")  # type: ignore[attr-defined]
     assert_type(chatmagic.__version__, str)
 

@@ -6,11 +6,11 @@ the conversation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, cast, overload
 
 from chatmagic._fork import Lock
 from chatmagic._json import digest
@@ -59,12 +59,21 @@ from chatmagic.session.events import (
 from chatmagic.session.exchange import Receiver, Sending, exchange
 from chatmagic.session.feature import Feature
 from chatmagic.session.features import features_of, new_ledger
-from chatmagic.session.map.map import MapOptions
+from chatmagic.session.map.job import Job
+from chatmagic.session.map.map import (
+    Column,
+    MapArguments,
+    MapOptions,
+    Table,
+)
 from chatmagic.session.map.map import run as run_map
+from chatmagic.session.map.results import Replies
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.recorder import Recorder
 from chatmagic.session.worker import AskLock, Worker, whole
+
+_RowsT = TypeVar("_RowsT", bound=Table | Column | Mapping[str, Any])
 
 if TYPE_CHECKING:
     import typing_extensions
@@ -274,6 +283,43 @@ class Session:
             messages = instructed(messages, window.instructions, system_role=role)
         return [message.to_json() for message in messages]
 
+    @overload
+    def map(
+        self,
+        template: str,
+        rows: object,
+        *,
+        block: Literal[False],
+        keep: bool = ...,
+        **how: Unpack[MapArguments],
+    ) -> Job: ...
+
+    @overload
+    def map(
+        self, template: str, rows: object, *, keep: Literal[False], **how: Unpack[MapArguments]
+    ) -> Path: ...
+
+    @overload
+    def map(  # type: ignore[overload-overlap] # a table is an iterable, too
+        self, template: str, rows: _RowsT, **how: Unpack[MapArguments]
+    ) -> _RowsT: ...
+
+    @overload
+    def map(
+        self, template: str, rows: Iterable[object], **how: Unpack[MapArguments]
+    ) -> Replies: ...
+
+    @overload
+    def map(
+        self,
+        template: str,
+        rows: object,
+        *,
+        block: bool = ...,
+        keep: bool = ...,
+        **how: Unpack[MapArguments],
+    ) -> Any: ...
+
     def map(
         self,
         template: str,
@@ -287,6 +333,7 @@ class Session:
         stream: bool = True,
         format: Format = "markdown",
         schema: object = None,
+        column: str | None = None,
         columns: bool = False,
         allow_secrets: bool = False,
         file: str | Path | None = None,
@@ -302,8 +349,8 @@ class Session:
 
         Args:
             template: the prompt; ``{{ it }}`` stands for the row, ``{{ name }}`` for a column.
-            rows: a DataFrame, a list or another iterable of texts or mappings, a collection of
-                Dask's or polars', or its parts.
+            rows: a DataFrame, a Series, a table of pyarrow, a mapping of columns, a list or another
+                iterable of texts or mappings, a collection of Dask's or polars', or its parts.
             workers: largest number of requests under way, up to 256.
             retries: number of times that a row is sent again after an error of the server or the
                 network that may have been paid for.
@@ -313,7 +360,8 @@ class Session:
             stream: as for :meth:`ask`.
             format: as for :meth:`ask`.
             schema: as for :meth:`ask`.
-            columns: whether each field of the schema is a column of the DataFrame.
+            column: name of the column of replies, with which the names of the others begin.
+            columns: whether each field of the schema is a column of the result.
             allow_secrets: as for :meth:`ask`.
             file: the job's file; ``None`` is ``map-….jsonl`` in the working folder.
             wait: whether the map waits for the end of any limit; otherwise it waits for a minute.
@@ -322,9 +370,10 @@ class Session:
             block: whether to wait for the end.
 
         Returns:
-            The DataFrame with the columns ``reply``, ``value`` (of JSON; or the fields of the
-            schema) and ``error``; for other rows a list; with ``keep=False`` the path of the file;
-            with ``block=False`` a handle, whose ``result()`` returns the same.
+            The table with the columns ``reply``, ``value`` (of JSON; or the fields of the schema)
+            and ``error``; for a Series one of the replies, or of their values, with its index; for
+            other rows a list; with ``keep=False`` the path of the file; with ``block=False`` a
+            handle, whose ``result()`` returns the same.
 
         Raises:
             InputError: a row cannot be sent, or the user did not agree to the map.
@@ -356,7 +405,7 @@ class Session:
                 block=block,
             )
             sender = RowSender(self.environment, self.ledger, self.clients, self.features)
-            made = RowTemplate(ask, self.environment, sender.setup, columns=columns)
+            made = RowTemplate(ask, self.environment, sender.setup, columns=columns, column=column)
             return run_map(made, sender, rows, options)
 
     def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Outcome:

@@ -49,9 +49,10 @@ from chatmagic.session.map.pace import (
     may_be_paid,
 )
 from chatmagic.session.map.progress import Progress
+from chatmagic.session.map.results import with_replies
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import Row, RowTemplate
-from chatmagic.session.map.rows import Rows, is_table, with_replies
+from chatmagic.session.map.rows import Rows, is_series, names_of
 from chatmagic.session.worker import Worker
 
 NAP: Final = 0.1
@@ -292,12 +293,7 @@ class Job:
         if not self.options.keeps:
             return self.path
         replies = [self._with_value(reply) for reply in self.file.replies(self.keys)]
-        return with_replies(
-            self.rows.source,
-            replies,
-            parsed=self.template.is_parsed,
-            fields=self.template.fields,
-        )
+        return with_replies(self.rows.source, replies, self.template.columns)
 
     def stop(self) -> None:
         """Begin no more rows. Those under way continue to their end."""
@@ -336,8 +332,12 @@ class Job:
                 "file=… asks anew.",
             )
         if self.counts.failed:
-            where = "column error" if is_table(self.rows.source) else "error of each"
-            where = where if self.options.keeps else f"error in {self.path.name}"
+            source = self.rows.source
+            where = "error of each"
+            if names_of(source):
+                where = f"column {self.template.columns.names[-1]}"
+            if is_series(source) or not self.options.keeps:
+                where = f"error in {self.path.name}"
             answered = total - self.counts.failed
             words = f"{answered:,} of {total:,} answered, {self.counts.failed:,} failed: {where}."
             notify(self.sender.environment, words)

@@ -4,17 +4,52 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypedDict
 
+from chatmagic.conversation.question import Format
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.safe_text import counted
 from chatmagic.session.map.job import Job, JobOptions, notify
 from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
-from chatmagic.session.map.rows import Rows, refuse_taken
+from chatmagic.session.map.rows import Rows
 
 MOST_WORKERS: Final = 256
+
+
+class MapArguments(TypedDict, total=False):
+    """Arguments of a map that its result does not depend on, for type checkers."""
+
+    workers: int
+    retries: int
+    max_tokens: int | None
+    temperature: float | None
+    model: str | None
+    stream: bool
+    format: Format
+    schema: object
+    column: str | None
+    columns: bool
+    allow_secrets: bool
+    file: str | Path | None
+    wait: bool
+    yes: bool
+
+
+class Table(Protocol):
+    """Table in memory."""
+
+    @property
+    def columns(self) -> Any:
+        """The columns, or their names."""
+
+
+class Column(Protocol):
+    """Column by itself, such as a Series."""
+
+    def to_list(self) -> list[Any]:
+        """Return the values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +94,7 @@ def run(template: RowTemplate, sender: RowSender, source: object, options: MapOp
     rows = Rows(source)
     environment = sender.environment
     is_replay = sender.replayed is not None
-    refuse_taken(source, parsed=template.is_parsed, fields=template.fields)
+    template.columns.refuse_taken(source)
     name = options.file or f"map-{template.digest[:12]}.jsonl"
     kept = JobFile(Path(name).expanduser().absolute(), replays=is_replay)
     job: Job | None = None

@@ -26,6 +26,7 @@ from chatmagic.session import forms
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
 from chatmagic.session.map.job_file import replay_key
+from chatmagic.session.map.results import Columns
 from chatmagic.session.prepare import Setup, prepare
 from chatmagic.session.secret_check import environment_secrets
 
@@ -87,13 +88,20 @@ class RowTemplate:
         environment: the source of named schemas.
         setup: the settings of the requests.
         columns: whether the fields of the schema get columns of their own.
+        column: name of the column of replies; ``None`` for ``reply``.
 
     Raises:
         InputError: the template or an option cannot be used.
     """
 
     def __init__(
-        self, ask: Ask, environment: Environment, setup: Setup, *, columns: bool = False
+        self,
+        ask: Ask,
+        environment: Environment,
+        setup: Setup,
+        *,
+        columns: bool = False,
+        column: str | None = None,
     ) -> None:
         """Prepare the template; send nothing."""
         ask.refuse_empty()
@@ -104,8 +112,9 @@ class RowTemplate:
         self.ask = self._prepared.ask
         """The question of each row, with its options and its schema."""
         self._front = self.ask.prompt.removesuffix(ask.prompt)
-        self.fields = self._fields() if columns else ()
-        """The fields of the values that get columns of their own."""
+        fields = self._fields() if columns else ()
+        self.columns = Columns(_column_name(column), self.is_parsed, fields)
+        """The columns of the result."""
 
     def _refuse_secrets(self, ask: Ask, setup: Setup) -> None:
         fields = json.dumps({**(setup.extra_body or {})}, ensure_ascii=False, default=str)
@@ -220,3 +229,14 @@ class RowTemplate:
             ReplyFormatError: the reply is no JSON, or has another form; the error holds it.
         """
         return forms.parsed(reply, self.ask.form, kept=False) if self.is_parsed else reply
+
+
+def _column_name(name: str | None) -> str | None:
+    """Return the name of a column.
+
+    Raises:
+        InputError: it is no name.
+    """
+    if name is None or (isinstance(name, str) and name.strip()):
+        return name
+    raise InputError("column is the name of a column, a text. Nothing was sent.")

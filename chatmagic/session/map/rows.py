@@ -1,6 +1,4 @@
-"""Rows of a job: of a table, a list, an iterable, or the parts of a larger collection.
-
-Their replies become columns of a table, or a list.
+"""Rows of a job: of a table, columns, a list, an iterable, or the parts of a larger collection.
 
 No library is imported here: a table is recognized by its methods. Parts are read one at a time, as
 they are needed.
@@ -13,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from chatmagic.errors import InputError
-from chatmagic.session.map.job_file import RowReply
 
 IT: Final = "it"
 """Name of the whole row in a template."""
@@ -34,9 +31,11 @@ class Rows:
 
     def __post_init__(self) -> None:
         """Refuse a source that would be read letter by letter, or key by key."""
-        if not isinstance(self.source, str | bytes | Mapping) and (
-            isinstance(self.source, Iterable) or _is_in_parts(self.source)
-        ):
+        is_text = isinstance(self.source, str | bytes)
+        is_mapping = isinstance(self.source, Mapping) and not are_columns(self.source)
+        is_read = isinstance(self.source, Iterable) or _is_in_parts(self.source)
+        is_read = is_read or is_table(self.source)
+        if is_read and not (is_text or is_mapping):
             return
         raise InputError(
             f"The rows are a table, a list or another iterable, not {type(self.source).__name__}. "
@@ -51,6 +50,8 @@ class Rows:
         is_sized = isinstance(self.source, Sized)
         if not is_sized or isinstance(source, Iterator) or _is_in_parts(source):
             return None
+        if are_columns(source):
+            return len(next(iter(source.values())))
         if is_table(source):
             return len(source)
         # Parts of a larger collection, such as partitions, are read one by one.
@@ -72,6 +73,47 @@ def is_table(value: Any) -> bool:
     return has_columns and not _is_in_parts(value) and _reader(value) is not None
 
 
+def is_series(value: Any) -> bool:
+    """Return whether a value is a Series, of pandas or polars.
+
+    Args:
+        value: the rows as they were given.
+    """
+    kind = type(value)
+    is_column = hasattr(kind, "to_frame") and (hasattr(kind, "iloc") or hasattr(kind, "gather"))
+    return is_column and isinstance(value, Sized) and not _is_in_parts(value)
+
+
+def are_columns(value: Any) -> bool:
+    """Return whether a value is a mapping of columns of one length, each a list or an array.
+
+    Args:
+        value: the rows as they were given.
+    """
+    if not isinstance(value, Mapping) or not value:
+        return False
+    columns = value.values()
+    are_lists = all(isinstance(column, Sized) and _is_a_list(column) for column in columns)
+    return are_lists and len({len(column) for column in columns}) == 1
+
+
+def _is_a_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def names_of(value: Any) -> list[str]:
+    """Return the names of a table's columns; none for other rows.
+
+    Args:
+        value: the rows as they were given.
+    """
+    if are_columns(value):
+        return [str(name) for name in value]
+    if not is_table(value):
+        return []
+    return [str(name) for name in getattr(value, "column_names", None) or value.columns]
+
+
 def _is_in_parts(value: Any) -> bool:
     """Return whether a value is a collection that is computed part by part, or such a part."""
     # The type is asked, as an uncomputed object of Dask has any attribute.
@@ -84,6 +126,10 @@ def _reader(table: Any) -> Any:
         return table.iter_rows
     if hasattr(type(table), "itertuples"):
         return lambda: table.itertuples(index=False, name=None)
+    if hasattr(type(table), "to_batches"):  # of pyarrow
+        return lambda: (
+            tuple(row.values()) for batch in table.to_batches() for row in batch.to_pylist()
+        )
     return None
 
 
@@ -92,10 +138,9 @@ def _rows(source: Any) -> Iterator[dict[str, Any]]:
         for part in _parts(source):
             yield from _rows(part)
     elif is_table(source):
-        names = [str(name) for name in source.columns]
-        for values in _reader(source)():
-            row = dict(zip(names, values, strict=True))
-            yield {IT: row, **row}
+        yield from _named(names_of(source), _reader(source)())
+    elif are_columns(source):
+        yield from _named(names_of(source), zip(*source.values(), strict=True))
     else:
         for item in source:
             if isinstance(item, str):
@@ -108,6 +153,13 @@ def _rows(source: Any) -> Iterator[dict[str, Any]]:
                 yield {IT: item}
 
 
+def _named(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Return rows with their values by name."""
+    for values in rows:
+        row = dict(zip(names, values, strict=True))
+        yield {IT: row, **row}
+
+
 def _parts(collection: Any) -> Iterable[Any]:
     """Return the parts of a collection, each read when it is needed."""
     kind = type(collection)
@@ -116,60 +168,3 @@ def _parts(collection: Any) -> Iterable[Any]:
     if hasattr(kind, "collect_batches"):
         return collection.collect_batches()  # type: ignore[no-any-return] # of polars
     return (collection.compute(),)
-
-
-def refuse_taken(source: Any, *, parsed: bool, fields: Sequence[str] = ()) -> None:
-    """Raise an error if a table already has one of the result's columns.
-
-    Args:
-        source: the rows as they were given.
-        parsed: whether the replies have values beside their texts.
-        fields: names of the fields of the values that get columns of their own.
-
-    Raises:
-        InputError: the table has such a column.
-    """
-    taken = {str(name) for name in source.columns} if is_table(source) else set()
-    for name in _columns([], parsed=parsed, fields=fields):
-        if name in taken:
-            raise InputError(
-                f"The rows have a column {name} already, which the result would replace. Nothing "
-                "was sent.",
-                hint="Rename it, or take it out of the rows.",
-            )
-
-
-def with_replies(
-    source: Any, replies: Sequence[RowReply], *, parsed: bool, fields: Sequence[str] = ()
-) -> Any:
-    """Return a table with its replies, values and errors; for other rows, the list of replies.
-
-    Args:
-        source: the rows as they were given.
-        replies: one for each row, in order.
-        parsed: whether the replies have values beside their texts.
-        fields: as for :func:`refuse_taken`.
-    """
-    if not is_table(source):
-        return list(replies)
-    columns = _columns(replies, parsed=parsed, fields=fields)
-    if hasattr(type(source), "hstack"):
-        return source.hstack(type(source)(columns))
-    return source.assign(**columns)
-
-
-def _columns(
-    replies: Sequence[RowReply], *, parsed: bool, fields: Sequence[str]
-) -> dict[str, list[Any]]:
-    """Return the columns that a table gets, by their names."""
-    values = [reply.value for reply in replies]
-    held = {name: [_field(value, name) for value in values] for name in fields}
-    return {
-        "reply": [reply.text for reply in replies],
-        **(held or ({"value": values} if parsed else {})),
-        "error": [reply.error for reply in replies],
-    }
-
-
-def _field(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

@@ -1,16 +1,14 @@
-"""Rows: tables, lists, iterables and parts of collections, and what came of them."""
+"""Rows: tables, lists, iterables and parts of collections, as they were given."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from libraries import library
 
 from chatmagic.errors import InputError
-from chatmagic.session.map.job_file import RowReply
-from chatmagic.session.map.rows import Rows, refuse_taken, with_replies
+from chatmagic.session.map.rows import Rows, are_columns, is_series, names_of
 
 COLUMNS = {"n": [1, 2], "t": ["a", "b"]}
 OF_TABLE = [
@@ -99,54 +97,33 @@ def test_parts_of_polars() -> None:
     assert list(Rows(table.partition_by("n", maintain_order=True))) == OF_TABLE
 
 
-KEY = "ab" * 32
-REPLIES = [RowReply(row=0, key=KEY, text="[1]", value=[1]), RowReply(row=1, key=KEY, error="No.")]
+def test_a_table_of_pyarrow() -> None:
+    """It is read in batches."""
+    table = library("pyarrow").table(COLUMNS)
+    rows = Rows(table)
+    assert rows.count == 2
+    assert list(rows) == OF_TABLE
+    assert names_of(table) == ["n", "t"]
+    assert not is_series(table)
 
 
-@pytest.mark.parametrize("parsed", [False, True])
-def test_a_table_of_pandas(*, parsed: bool) -> None:
-    """The index and the columns stay, and the user's own table is as before."""
-    table = library("pandas").DataFrame({"t": ["a", "b"]}, index=[7, 5])
-    made = with_replies(table, REPLIES, parsed=parsed)
-    assert list(made.index) == [7, 5]
-    assert list(made.columns) == ["t", "reply", *(["value"] if parsed else []), "error"]
-    assert list(made["reply"].dropna()) == ["[1]"]
-    assert list(made["error"].dropna()) == ["No."]
-    assert not parsed or list(made["value"]) == [[1], None]
-    assert list(table.columns) == ["t"]
+def test_a_mapping_of_columns() -> None:
+    """Lists or arrays of one length; any other mapping is refused."""
+    columns = {"n": [1, 2], "t": library("numpy").array(["a", "b"])}
+    assert Rows(columns).count == 2
+    assert [row["t"] for row in Rows(columns)] == ["a", "b"]
+    assert names_of(columns) == ["n", "t"]
+    for other in ({}, {"n": [1], "t": ["a", "b"]}, {"n": "ab"}, {"n": {"a": 1}}):
+        assert not are_columns(other)
+        with pytest.raises(InputError, match="not dict"):
+            Rows(other)
 
 
-def test_a_table_of_polars() -> None:
-    """Also with values of a user's own class."""
-    table = library("polars").DataFrame({"t": ["a", "b"]})
-    made = with_replies(table, REPLIES, parsed=True)
-    assert made.to_dict(as_series=False) == {
-        "t": ["a", "b"],
-        "reply": ["[1]", None],
-        "value": [[1], None],
-        "error": [None, "No."],
-    }
-    instance = RowReply(row=0, key=KEY, text="{}", value=str)
-    assert with_replies(table, [instance] * 2, parsed=True)["value"].to_list() == [str, str]
-
-
-def test_fields_of_values_are_columns() -> None:
-    """Of mappings and of instances; a row without a value has none."""
-    values = [{"n": 1, "extra": 2}, SimpleNamespace(n=3), None]
-    replies = [RowReply(row=0, key=KEY, text="{}", value=value) for value in values]
-    table = library("pandas").DataFrame({"t": ["a", "b", "c"]})
-    made = with_replies(table, replies, parsed=True, fields=["n"])
-    assert list(made.columns) == ["t", "reply", "n", "error"]
-    assert [*made["n"].dropna()] == [1, 3]
-
-
-@pytest.mark.parametrize("name", ["reply", "error"])
-def test_a_column_that_is_there_is_not_replaced(name: str) -> None:
-    """Before anything is sent."""
-    table = library("pandas").DataFrame({name: ["a"]})
-    with pytest.raises(InputError, match=rf"have a column {name} already.* Nothing was sent"):
-        refuse_taken(table, parsed=False)
-    with pytest.raises(InputError, match="have a column n already"):
-        refuse_taken(library("pandas").DataFrame({"n": ["a"]}), parsed=True, fields=["n"])
-    refuse_taken([{name: "a"}], parsed=False)
-    refuse_taken(library("pandas").DataFrame({"value": ["a"]}), parsed=False)
+def test_what_is_a_series() -> None:
+    """An index of pandas is only a list of values."""
+    pandas, polars = library("pandas"), library("polars")
+    assert is_series(pandas.Series(["a"]))
+    assert is_series(polars.Series(["a"]))
+    for other in (pandas.Index(["a"]), pandas.DataFrame(COLUMNS), polars.DataFrame(COLUMNS), ["a"]):
+        assert not is_series(other)
+    assert names_of(["a"]) == []
