@@ -22,7 +22,7 @@ from saved_notebooks import NOON, page, record
 
 from chatmagic import _files
 from chatmagic._files import folder_lock
-from chatmagic._json import chain_of, digest, timestamp
+from chatmagic._json import chain_of, digest, timestamp, turn_digest
 from chatmagic.cassette.file import (
     CassetteFile,
     Content,
@@ -34,7 +34,7 @@ from chatmagic.cassette.file import (
     headers_for,
     to_text,
 )
-from chatmagic.conversation.question import ASKED_FOR_THE_REST
+from chatmagic.conversation.question import ASKED_FOR_THE_REST, Value
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Credits, Message, Usage
 from chatmagic.protocol import credits as crediting
@@ -564,6 +564,16 @@ def test_turns_are_named_as_in_a_cassette(tmp_path: Path) -> None:
     assert [item.before for item in held] == [
         (), (first,), (first, more), (str(unknown)[:16], more),
     ]  # fmt: skip
+
+
+def test_a_notebook_knows_the_markdown_cells_by_its_turns(tmp_path: Path) -> None:
+    """Its prompts stand as typed; the digest of a turn is of the prompt as it was sent."""
+    cells = [page("a", "r", values=(Value.of_text("x", "1"),), turn=turn_digest("# T a", "r"))]
+    (held,) = from_notebook(save(tmp_path / "n.ipynb", cells))
+    for prompt, is_same in (("# T a", True), ("# U a", False), ("a", False)):
+        asked = exchange_of(Request((Message("user", prompt),)), request=held.request)
+        assert held.answers(asked)
+        assert held.has_markdown_of(asked) is is_same
 
 
 def test_a_changed_reply_or_record_is_refused(tmp_path: Path) -> None:
