@@ -29,8 +29,11 @@ def _parents() -> set[str]:
     # The children of a pool may be forked from a process that was started for that.
     from multiprocessing import parent_process  # noqa: PLC0415 - few processes need it
 
+    numbers = {str(os.getppid())}
     parent = parent_process()
-    return {str(os.getppid()), *([] if parent is None else [str(parent.pid)])}
+    if parent is not None:
+        numbers.add(str(parent.pid))
+    return numbers
 
 
 _ORIGINS: Final = _parents_emulators()

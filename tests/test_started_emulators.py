@@ -40,34 +40,39 @@ def test_a_forked_child_knows_its_parents_emulator(emulator: Emulator) -> None:
 
 ASKS = """
 import sys
-from chatmagic import Client
+from chatmagic import Client, _started_emulators
 with Client(sys.argv[1], "any") as client:
     print(client.complete([{"role": "user", "content": "echo:a"}]).origin)
+print(_started_emulators.is_one("http://example.org"))
 """
 
 
-def origin_in_child(url: str, starter: str) -> str:
-    """Return the origin of an answer as a child process records it.
+def in_child(url: str, starter: str) -> list[str]:
+    """Return what a child process takes for an emulator: an answer's origin, and another host.
 
     Args:
         url: the address that it asks.
-        starter: the words of the variable in front of the address.
+        starter: the number in the variable in front of the addresses.
     """
-    environment = os.environ | {_started_emulators.VARIABLE: f"{starter} {url}"}
-    command = [sys.executable, "-c", ASKS, url]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    words = f"{starter} {url} http://example.org"
+    done = subprocess.run(
+        [sys.executable, "-c", ASKS, url],
+        env=os.environ | {_started_emulators.VARIABLE: words},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
 
 
 def test_another_child_finds_its_parents_emulator_in_its_environment(emulator: Emulator) -> None:
-    """Only if the variable names its parent; what is no emulator's address there counts nothing."""
+    """Only if the variable names its parent; another host is never one."""
     own = str(os.getpid())
     words = os.environ[_started_emulators.VARIABLE].split()
     assert (words[0], emulator.url in words[1:]) == (own, True)
-    assert origin_in_child(emulator.url, own) == "emulator"
-    for starter in ("", "1", str(os.getppid()), f"{own}1", f"{own} http://example.org"):
-        is_parent = starter.split()[:1] == [own]
-        assert origin_in_child(emulator.url, starter) == ("emulator" if is_parent else "live")
+    assert in_child(emulator.url, own) == ["emulator", "False"]
+    for starter in ("", "1", str(os.getppid()), f"{own}1"):
+        assert in_child(emulator.url, starter) == ["live", "False"]
 
 
 @pytest.mark.parametrize("way", multiprocessing.get_all_start_methods())
