@@ -8,11 +8,9 @@ outputs in the same way.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import fields, replace
-from itertools import pairwise
-from math import prod
-from typing import Final, cast
+from itertools import takewhile
+from typing import Final, Literal, TypeAlias, cast
 
 from chatmagic._json import digest, shared_fields
 from chatmagic.conversation.question import Format
@@ -22,17 +20,21 @@ from chatmagic.models import Reply, ReplyFacts, Usage
 from chatmagic.safe_text import FENCE, open_fence
 
 _ALIKE: Final = 8
-"""Smallest number of letters and digits in an overlap within a line; fewer may be chance."""
-_DIFFERENT: Final = 10
-"""Number of different characters that an overlap with fewer letters and digits must exceed."""
+"""Smallest number of letters in an overlap within a line; fewer may be chance."""
+_DIFFERENT: Final = 14
+"""Number of different characters without digits that a telling overlap of any kind exceeds."""
+_SHORTEST: Final = 3
+"""Number of characters by which the beginning of an overlap is found."""
 _FARTHEST: Final = 20_000
 """Largest number of characters in an overlap."""
-_STEPS: Final = [
-    *((True, False, change) for change in (2, 4)),
-    *((False, False, change) for change in (0, 0, -4)),
-    *((False, True, change) for change in (-2, -4)),
-]
-"""Common changes of indent; the lines of a reply add theirs."""
+_BEGINNING: Final = 40
+"""Number of letters that begin a new reply, after a whole sentence; fewer may be a parallel."""
+_WORD: Final = r"[^\W\d_]{3,}"
+_SEPARATORS: Final = (r"\|", r"\t", r"[,;](?=\S)")
+"""What separates the columns of a row."""
+
+Restart: TypeAlias = Literal["nothing new", "differs"]
+"""How a second part begins the reply again: it brings nothing new, or it becomes another reply."""
 
 
 def is_incomplete(reply: Reply) -> bool:
@@ -48,11 +50,14 @@ def cut_size(first: str, second: str) -> int:
     """Return the number of characters of a second part that are left out when the parts are joined.
 
     These are the repeated end of the first part, and a line that opens its open code block again.
+    What may be chance stays: a visible repetition is better than a lost character.
 
     Args:
         first: the first part.
         second: the part from the continuation.
     """
+    if restart(first, second) == "nothing new":
+        return len(second)
     fence = _opened_again(first, second)
     if fence is None:
         return _overlap(first, second)
@@ -60,6 +65,27 @@ def cut_size(first: str, second: str) -> int:
     overlap = _overlap(first, second[code:])
     # A block that is opened again continues in a line of its own.
     return code + overlap if overlap or first.endswith("\n") else fence.end()
+
+
+def restart(first: str, second: str) -> Restart | None:
+    """Return how a second part begins the reply again; ``None`` if it continues the first part.
+
+    Args:
+        first: the first part.
+        second: the part from the continuation.
+    """
+    first = first.lstrip()
+    second = second.lstrip()
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    begun = first[: sum(1 for _ in alike)]
+    if begun == first or not _is_telling(begun, "", second):
+        return None
+    if second.rstrip() == begun.rstrip():
+        return "nothing new"
+    # Sentences and items often begin alike.
+    is_whole = re.search(r"[.:!?\n][\s*_`\"')]*\Z", first) is not None
+    letters = len(re.findall(r"[^\W\d_]", begun))
+    return None if is_whole and letters < _BEGINNING else "differs"
 
 
 def block_opening(first: str, second: str, format: Format) -> str | None:
@@ -91,7 +117,7 @@ def joined_text(first: str, second: str, left_out: int) -> str:
 
 
 def joined_turn(first: Turn, part: Turn) -> Turn:
-    """Return the turn with both parts of its reply.
+    """Return the turn with both parts of its reply, or with the second one, if that stands alone.
 
     Its end and its owner are those of the second part. Its tokens and credits are those of both.
 
@@ -101,7 +127,7 @@ def joined_turn(first: Turn, part: Turn) -> Turn:
     """
     record = cast("Record", part.record)
     before, came = first.reply, part.reply
-    text = joined_text(before.text, came.text, record.cut)
+    text = came.text if record.afresh else joined_text(before.text, came.text, record.cut)
     reply = replace(
         came,
         text=text,
@@ -124,6 +150,7 @@ def joined_turn(first: Turn, part: Turn) -> Turn:
         in_place_of=record.in_place_of,
         continues=record.continues,
         picked=False,
+        afresh=False,
         cut=0,
         block=None,
     )
@@ -131,101 +158,82 @@ def joined_turn(first: Turn, part: Turn) -> Turn:
 
 
 def _opened_again(first: str, second: str) -> re.Match[str] | None:
-    """Return the fence with which a second part opens the open block of the first part again."""
+    """Return the fence with which a second part opens the open block of the first part again.
+
+    It may close the block first.
+    """
     opened = open_fence(first)
     fence = re.search(FENCE, second)
     if opened is None or fence is None or second[: fence.start()].strip("\n"):
         return None
     if first.endswith(opened[0]) and second.startswith(opened[0].strip("\n")):
         return None  # The first part ended within the line that opens the block.
+    if not fence[1].startswith(opened[1]):
+        return None
+    if fence[2].strip():
+        return fence
+    again = re.compile(rf"\s*\n({re.escape(opened[1])})([^\n]*)$", re.MULTILINE)
+    reopened = again.match(second, fence.end())
+    if reopened is not None and reopened[2].strip() == opened[2].strip() != "":
+        return reopened
     # A fence without a word ends the block, unless repeated text follows it.
-    is_end = not fence[2].strip() and not _overlap(first, second[fence.end() + 1 :])
-    return fence if fence[1].startswith(opened[1]) and not is_end else None
+    return fence if _overlap(first, second[fence.end() + 1 :]) else None
 
 
 def _overlap(first: str, second: str) -> int:
     """Return the number of characters that begin a second part and end the first one."""
     header = _header_size(first, second)
-    begin = second[header : header + _ALIKE]
     second = second[header:]
+    if second.startswith(first.lstrip()) and _is_telling(first.lstrip(), "", second):
+        return header + len(first.lstrip())
+    begin = second[:_SHORTEST]
     at = max(0, len(first) - min(len(second), _FARTHEST))
     while begin and (at := first.find(begin, at)) >= 0:
-        is_line = first[:at].endswith("\n")
-        if second.startswith(end := first[at:]) and _is_telling(end, is_line=is_line):
+        end = first[at:]
+        if second.startswith(end) and _is_telling(end, first[:at], second):
             return header + len(end)
         at += 1
-    return header + _begun_again(first, second)
+    return header
 
 
-def _is_telling(end: str, *, is_line: bool) -> bool:
+def _is_telling(end: str, before: str, second: str) -> bool:
     """Return whether a repeated end of a first part is too long for chance.
 
+    It holds a line end, or a word and a blank beside it, with enough letters. Numbers are no words:
+    a number that was cut may go on with the digits that it ends with.
+
     Args:
-        end: the end of the first part.
-        is_line: whether it begins a line. Then a whole line and a part of the next one are enough.
+        end: the end of the first part, with which the second one begins.
+        before: the first part before it.
+        second: the second part.
     """
-    above, _, line = end.rpartition("\n")
-    is_long = len(re.findall(r"\w", end)) >= _ALIKE or len(set(end)) > _DIFFERENT
-    return is_long or (is_line and above.strip() != "" and line.strip() != "")
-
-
-def _begun_again(first: str, second: str) -> int:
-    """Return the size of a first part's unfinished last line or word, if the second repeats it."""
-    above, _, line = first.rpartition("\n")
-    if line and not line.strip():
-        return len(line) if _is_indented_again(first, second) else 0
-    # A space after a word ends it.
-    is_ended = line[-1:].isspace() or _is_new_row(first, second)
-    run = "" if is_ended else line.rpartition(" ")[2]
-    letters = re.split(r"\W", run)[-1]
-    words = (line, line.lstrip(), run, "" if letters.isdigit() else letters)
-    word = next((word for word in words if word and second.startswith(word)), "")
-    # A row continues if the new text gives it no more columns than the row above has.
-    columns = (line + second.partition("\n")[0]).count("|")
-    is_rest = "|" in word and columns <= above.rpartition("\n")[2].count("|")
-    return 0 if is_rest or _is_divided(word, second, line) else len(word)
-
-
-def _is_divided(marker: str, second: str, line: str) -> bool:
-    """Return whether a second part completes a marker, such as ``**``, that was cut in two."""
-    if not re.fullmatch(r"([$*`\"'_~#&-])\1*", marker):
+    if "\n" not in end and _completes_row(before + end, second):
         return False
-    begin, *others = re.findall(rf"{re.escape(marker[0])}+", second)
-    size = len(marker) + len(begin)
-    is_alone = line.strip() == marker and size == {"$": 2, "`": 3}.get(marker[0])
-    return is_alone or (bool(others) and len(others[0]) == size)
+    is_line = not before or before.endswith("\n")
+    above, _, line = end.rpartition("\n")
+    is_number = re.fullmatch(r"[\W\d_]*", re.sub(r"\|[-:| ]+\|", "a", above)) is not None
+    if is_line and above.strip() and line.strip() and not is_number:
+        return True
+    is_between_blanks = before[-1:].isspace() and second[len(end) :][:1].isspace()
+    if is_between_blanks and re.fullmatch(rf"{_WORD}", end) and len(end) > _SHORTEST:
+        return True
+    is_long = len(re.findall(r"[^\W\d_]", end)) >= _ALIKE
+    words = re.search(rf"(?<!\w){_WORD}\s|\s{_WORD}(?!\w)", end)
+    is_varied = len(set(re.sub(r"[\d\s]", "", end))) > _DIFFERENT
+    return (
+        is_varied
+        or (is_long and "\n" in end.rstrip())
+        or (words is not None and (is_long or is_line))
+    )
 
 
-def _is_indented_again(first: str, second: str) -> bool:
-    """Return whether a second part repeats the white space at the end of a first one.
-
-    It does if the indent without the repetition fits the lines around it better.
-    """
+def _completes_row(first: str, second: str) -> bool:
+    """Return whether the unfinished line and the new text make a row like the one above."""
     above, _, line = first.rpartition("\n")
-    block = re.split(FENCE, second)[0] or second
-    begun, *below = [line for line in block.split("\n") if line.strip()] or [""]
-    lines = [line for line in above.split("\n") if line.strip()]
-    known = [*_STEPS, *(_step(*pair) for part in (lines, below) for pair in pairwise(part))]
-    counts = Counter(known)
-    totals = Counter(step[:2] for step in known)
-
-    def fit(written: str) -> tuple[float, bool]:
-        steps = [_step(*pair) for pair in pairwise([*lines[-1:], written, *below[:1]])]
-        odds = prod((counts[step] + 0.1) / (totals[step[:2]] + 1) for step in steps)
-        return odds, _indent(written) % 2 == 0
-
-    return second.startswith(line) and fit(begun) >= fit(line + begun)
-
-
-def _step(above: str, below: str) -> tuple[bool, bool, int]:
-    """Return whether a line opens a block, the next one closes one, and the change of indent."""
-    opens = above.rstrip().endswith((":", "(", "[", "{", "|"))
-    closes = below.lstrip().startswith((")", "]", "}", "</", "else"))
-    return opens, closes, _indent(below) - _indent(above)
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
+    row = above.rpartition("\n")[2]
+    whole = line + second.partition("\n")[0]
+    counts = [(len(re.findall(sign, row)), len(re.findall(sign, whole))) for sign in _SEPARATORS]
+    return line.strip() != "" and any(0 < new == known for known, new in counts)
 
 
 def _is_new_row(first: str, second: str) -> bool:
@@ -245,7 +253,7 @@ def _header_size(first: str, second: str) -> int:
     """Return the size of the head of an open table, if the second part repeats it."""
     head = re.match(r"\|.*\n\|[-:| ]+\n", second)
     last = first.rpartition("\n\n")[2]
-    return len(head[0]) if head is not None and head[0] in f"{last}\n" else 0
+    return len(head[0]) if head is not None and f"\n{head[0]}" in f"\n{last}\n" else 0
 
 
 def _usage(first: Usage | None, second: Usage | None) -> Usage | None:

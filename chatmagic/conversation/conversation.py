@@ -68,7 +68,8 @@ reply that stands for an earlier one. All rules about turns apply to these, too,
 22. A reply that ended early, or at its limit of tokens, may be continued. The request carries the
     turns above the question as in rule 20, the question, the reply so far, and an instruction to go
     on, which no later request carries. A turn with both parts stands for the turn, as in rule 20;
-    rule 9 uses the turns that its first request carried.
+    rule 9 uses the turns that its first request carried. A second part that begins the reply again
+    and then differs stands alone, without the first.
 
 Together the rules ensure *Run All*: a second run of the same notebook from top to bottom, in the
 same conversation, sends the same requests in the same order.

@@ -33,7 +33,7 @@ from chatmagic._json import (
     whole_number,
     word_of,
 )
-from chatmagic.conversation.question import NO_PARAMETERS, Parameters, Value
+from chatmagic.conversation.question import NO_PARAMETERS, Parameters, Value, switch
 from chatmagic.models import Origin, ReplyFacts, State
 
 VERSION: Final = 1
@@ -100,6 +100,7 @@ class Record(ReplyFacts):
         picked: whether the reply is an earlier one that was put back.
         continues: digest of the turn whose reply this one continues (rule 22). Then ``turn`` names
             the turn with both parts, and ``reply`` only this part.
+        afresh: whether this part began the reply again, and stands alone, without the first part.
         cut: number of the first characters of this part that the joined reply leaves out.
         block: line that opens the code block in which this part continues; ``None`` for none.
         placeholder: the first ``{name}`` or ``$name`` in the prompt that named a variable and was
@@ -132,6 +133,7 @@ class Record(ReplyFacts):
     block: str | None = json_field(exact_text)
     placeholder: str | None = json_field(exact_text)
     picked: bool = False
+    afresh: bool = sparse_field(switch, default=False)
     earlier: tuple[int, str | None] = json_field(_earlier, _earlier_to_json, (0, None))
 
     @classmethod

@@ -245,7 +245,14 @@ def _record_of(prepared: Prepared, turn: Turn, earlier: Sequence[Turn]) -> Recor
     if part is None:
         return record
     texts = part.reply.text, turn.reply.text
-    record = replace(record, continues=part.recorded_digest, cut=continuation.cut_size(*texts))
+    record = replace(
+        record,
+        continues=part.recorded_digest,
+        cut=continuation.cut_size(*texts),
+        afresh=continuation.restart(*texts) == "differs",
+    )
     whole = continuation.joined_turn(part, replace(turn, record=record))
-    block = continuation.block_opening(*texts, prepared.ask.format)
+    block = None
+    if not record.afresh:
+        block = continuation.block_opening(*texts, prepared.ask.format)
     return replace(record, turn=whole.digest, block=block)

@@ -64,43 +64,119 @@ HEAD = "| a | b |\n|---|---|\n"
 
 
 @pytest.mark.parametrize("kind", REPLIES)
-@pytest.mark.parametrize("begins", ["at the cut", "with the line", "with the word", "above"])
+@pytest.mark.parametrize("begins", ["at the cut", "above"])
 def test_a_reply_that_is_cut_anywhere_is_whole_again(kind: str, begins: str) -> None:
-    """However it goes on."""
+    """It goes on at the cut, or it repeats the last 44 characters."""
     whole = REPLIES[kind]
-    for at in range(40 if begins == "above" else 1, len(whole)):
-        first, rest = whole[:at], whole[at:]
+    for at in range(44 if begins == "above" else 1, len(whole)):
+        second = (whole[at - 44 : at] if begins == "above" else "") + whole[at:]
+        assert join(whole[:at], second) == whole, (at, second)
+
+
+@pytest.mark.parametrize("kind", REPLIES)
+@pytest.mark.parametrize("begins", ["with the line", "with the word"])
+def test_no_character_is_lost(kind: str, begins: str) -> None:
+    """A line or a word that begins again stands once, or twice in sight."""
+    whole = REPLIES[kind]
+    for at in range(1, len(whole)):
+        first = whole[:at]
         line = first.rpartition("\n")[2]
-        word = "" if first[-1].isspace() else first.split()[-1]
-        begun = {"at the cut": "", "with the line": line, "with the word": word}
-        second = begun.get(begins, first[-40:]) + rest
-        assert join(first, second) == whole, (at, second)
+        second = (line if begins == "with the line" else line.rpartition(" ")[2]) + whole[at:]
+        assert join(first, second) in {whole, first + second, f"{first}\n{second}"}, (at, second)
+        assert continuation.restart(first, second) is None
+
+
+NUMBERS = st.one_of(
+    st.integers(0, 10**12).map(str),
+    st.floats(0, 1e6, allow_nan=False).map(str),
+    st.sampled_from(["1", "11", "1212", "999999", "1,111,111", "0x1111", "1e11"]),
+)
+AMONG = [
+    "The total is {} euros",
+    "x = {}\ny = {}",
+    "| {} | {} |\n| {} | {} |",
+    "{}\n{}\n{}",
+    "- {}\n- {}",
+]
+
+
+@given(st.sampled_from(AMONG), st.lists(NUMBERS, min_size=4, max_size=4), st.data())
+def test_no_number_loses_digits(among: str, numbers: list[str], data: st.DataObject) -> None:
+    """Wherever it is cut: its digits may come again by chance."""
+    whole = among.format(*numbers)
+    at = data.draw(st.integers(1, len(whole) - 1))
+    assert join(whole[:at], whole[at:]) == whole
 
 
 @pytest.mark.parametrize(
     ("first", "second", "both"),
     [
-        ("```py\n    ret", "return x", "```py\n    return x"),
+        ("The total is 1", "11 euros", "The total is 111 euros"),
+        ("x = 1", "1.5", "x = 11.5"),
         (f"{HEAD}| 1 | 2 |", "| 3 | 4 |", f"{HEAD}| 1 | 2 |\n| 3 | 4 |"),
-        (f"{HEAD}| 1 | 2", f"{HEAD}| 1 | 2 |\n| 3 | 4 |", f"{HEAD}| 1 | 2 |\n| 3 | 4 |"),
+        (f"{HEAD}| 1 | 2", f"{HEAD}| 1 | 2 |\n| 3 | 4 |", f"{HEAD}| 1 | 2| 1 | 2 |\n| 3 | 4 |"),
         (f"{HEAD}| 1 | 2 |", f"{HEAD}| 3 | 4 |", f"{HEAD}| 1 | 2 |\n| 3 | 4 |"),
-        (f"{HEAD}| 1 |", "| 4 |", f"{HEAD}| 1 | 4 |"),
+        (f"{HEAD}| 1 |", " 4 |", f"{HEAD}| 1 | 4 |"),
+        (f"{HEAD}| Lima ", "| Lima |\n", f"{HEAD}| Lima | Lima |\n"),
+        ("a,b\nsome town,", "some town\n", "a,b\nsome town,some town\n"),
         ("| a | b |", "|---|---|\n| 1 | 2 |", f"{HEAD}| 1 | 2 |"),
-        ("  ", "  x", "  x"),
-        ("It jum", "jumps", "It jumps"),
-        ("It jumps ", "jumps", "It jumps jumps"),
-        ("aaaaaaaaab", "aaaaaaaab, c", "aaaaaaaaab, c"),
+        ("  ", "  x", "    x"),
+        ("It jum", "jumps", "It jumjumps"),
+        ("The quick brown", "brown fox", "The quick brown fox"),
+        ("It is very", " very good", "It is very very good"),
+        ("The bon", "bon is sweet", "The bonbon is sweet"),
+        ("a\n- The wi", "- The windows", "a\n- The windows"),
         ("```\nx = 1", "```\nDone.", "```\nx = 1\n```\nDone."),
-        ("```\nx = abcdefgh", "```\nabcdefgh\ny", "```\nx = abcdefgh\ny"),
+        ("```py\nx = 1\n", "```\n\n```py\ny = 2\n```", "```py\nx = 1\ny = 2\n```"),
+        ("```py\nx = 1\n", "```\n\n```sh\ny\n```", "```py\nx = 1\n```\n\n```sh\ny\n```"),
         ("See:", "```\nx\n```", "See:\n```\nx\n```"),
         ("````md\n", "```py\nx\n```\n````", "````md\n```py\nx\n```\n````"),
         ("|--------", "--------|", "|----------------|"),
+        ("0\n0\n", "0\n0\n", "0\n0\n0\n0\n"),
         ("", "all", "all"),
     ],
 )
-def test_what_is_begun_again_stands_once(first: str, second: str, both: str) -> None:
-    """A line, a word, a table's head; a new row is a line of its own; a new block stays."""
+def test_only_what_surely_comes_again_is_left_out(first: str, second: str, both: str) -> None:
+    """A line, words, a table's head; a new row is a line of its own; a new block stays."""
     assert join(first, second) == both
+
+
+SKY = "The sky is blue because the short waves of light are scattered more. They reach our eyes"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "restart"),
+    [
+        (SKY, SKY[:40], "nothing new"),
+        (SKY, f"{SKY[:40]}\n", "nothing new"),
+        (SKY, SKY, None),
+        (SKY, f"{SKY} from all sides.", None),
+        (SKY, " from all sides.", None),
+        (SKY, "The sky", "nothing new"),
+        (SKY, "The", None),
+        (SKY, "The sky is blue because air scatters.", "differs"),
+        ("The capital of Peru is Lima.\n", "The capital of Chile is Santiago.", None),
+        (f"{SKY}.", f"{SKY[:70]} less.", "differs"),
+    ],
+)
+def test_a_part_may_begin_the_reply_again(first: str, second: str, restart: str | None) -> None:
+    """It brings nothing new, or it is another reply; a sentence may begin like the first one."""
+    assert continuation.restart(first, second) == restart
+    if restart == "nothing new":
+        assert join(first, second) == first
+
+
+def test_a_reply_that_begins_again_stands_alone() -> None:
+    """Its text is not joined to the first part."""
+    first = Turn(prompt="p", reply=Reply(SKY), owner="a", asker="cell [1]")
+    first = replace(first, record=first.to_record(digest("first")))
+    turn = part(first, "The sky is")
+    assert turn.record is not None
+    turn = replace(turn, record=replace(turn.record, afresh=True))
+    whole = continuation.joined_turn(first, turn)
+    assert whole.reply.text == "The sky is"
+    assert whole.record is not None
+    assert not whole.record.afresh
 
 
 @pytest.mark.parametrize("fence", ["```python\n", "```\n", "\n```py\n"])
@@ -128,6 +204,9 @@ def test_nothing_but_a_repetition_is_left_out(first: str, second: str) -> None:
     lines = left_out.lstrip("\n").split("\n", 1)
     without_fence = lines[1] if len(lines) > 1 else ""
     is_fence = lines[0].lstrip().startswith(("```", "~~~"))
+    if continuation.restart(first, second) == "nothing new":
+        assert first.lstrip().startswith(second.strip())
+        return
     assert first.endswith(left_out) or (is_fence and first.endswith(without_fence))
 
 

@@ -32,6 +32,14 @@ _CELL: Final = f'class="{UNTYPESET}" style="contain: inline-size; width: min(40e
 _FEW: Final = 2
 """Largest number of requests that are sent without asking the user first."""
 _VALUES: Final = "-t 0 -t 0.7 asks with each number; -t $t or -t {t} takes it from the variable t."
+NOTHING_NEW: Final = (
+    "Nothing new came: the model began again, or ended at once. Ask the question with a larger -n, "
+    "such as %%chat -n 2000."
+)
+ANOTHER_REPLY: Final = (
+    "The model began again, and went on differently: this is a reply of its own, not joined to the "
+    "first part. %chat_retry --list shows both, and %chat_retry --pick puts one back."
+)
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
 
 
@@ -104,7 +112,12 @@ def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
             f"The reply of turn {number:,} is complete: there is nothing to continue.",
             "Ask a new question; or %chat_retry asks this one again.",
         )
-    return send_question(kernel, *_asked_of(kernel, turn, part=turn))
+    reply = send_question(kernel, *_asked_of(kernel, turn, part=turn))
+    if reply is not None and reply.text == turn.reply.text:
+        print(NOTHING_NEW)
+    elif reply is not None and not reply.text.startswith(turn.reply.text):
+        print(ANOTHER_REPLY)
+    return reply
 
 
 def _turn_above(kernel: Kernel, given: Arguments) -> tuple[int, Turn]:

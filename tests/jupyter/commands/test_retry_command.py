@@ -18,6 +18,8 @@ from shells import FIXED, Shell, asked, bodies, models
 from chatmagic._json import digest
 from chatmagic.conversation.question import ASKED_FOR_THE_REST
 from chatmagic.conversation.turn import Turn
+from chatmagic.emulator import replies
+from chatmagic.jupyter.commands.retry import ANOTHER_REPLY, NOTHING_NEW
 from chatmagic.models import Reply, Usage
 from chatmagic.session.current import current_session
 
@@ -302,6 +304,31 @@ def test_an_interrupted_reply_is_gone_on_with(shell: Shell, emulator: Emulator) 
     emulator.settings = replace(FIXED, fault="cut", fault_after=0)
     shell.fails("%chat_continue", cell="e")
     assert current_session().conversation.turns[0].reply.text == "one "
+
+
+SKY = "The sky is blue because the short waves of light are scattered more than the long ones."
+
+
+def test_a_reply_that_begins_again_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It brings nothing new, or it is a reply of its own, which a file keeps as one, too."""
+    shell.page(f"%chat -n 9 echo:{SKY}", "a")
+    first = current_session().conversation.turns[0].reply.text
+    monkeypatch.setattr(replies, "reply_to", lambda *_: SKY)
+    ran = shell.page("reply = %chat_continue", "c")
+    assert NOTHING_NEW in ran.printed
+    assert shell["reply"].text == first
+    monkeypatch.setattr(replies, "reply_to", lambda *_: "The sky is blue because air is.")
+    ran = shell.page("reply = %chat_continue", "c")
+    assert ANOTHER_REPLY in ran.printed
+    assert ran.records[0]["afresh"]
+    assert shell["reply"].text == "The sky is blue because air is."
+    assert [turn.reply.text for turn in current_session().conversation.turns] == [
+        "The sky is blue because air is."
+    ]
+    shell.page("%chat_save talk.json", "s")
+    shell.page("%chat_reset\n%chat_load talk.json", "l")
+    assert current_session().conversation.turns[0].reply.text == "The sky is blue because air is."
+    shell.page("%chat_retry --pick 1", "p")
 
 
 def test_code_and_json_are_shown_as_what_they_are(shell: Shell) -> None:
