@@ -309,7 +309,9 @@ def test_an_interrupted_reply_is_gone_on_with(shell: Shell, emulator: Emulator) 
 SKY = "The sky is blue because the short waves of light are scattered more than the long ones."
 
 
-def test_a_reply_that_begins_again_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_that_begins_again_says_so(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """It brings nothing new, or it is a reply of its own, which a file keeps as one, too."""
     shell.page(f"%chat -n 9 echo:{SKY}", "a")
     first = current_session().conversation.turns[0].reply.text
@@ -325,8 +327,9 @@ def test_a_reply_that_begins_again_says_so(shell: Shell, monkeypatch: pytest.Mon
     assert [turn.reply.text for turn in current_session().conversation.turns] == [
         "The sky is blue because air is."
     ]
-    shell.page("%chat_save talk.json", "s")
-    shell.page("%chat_reset\n%chat_load talk.json", "l")
+    file = tmp_path / "talk.json"
+    shell.page(f"%chat_save {file}", "s")
+    shell.page(f"%chat_reset\n%chat_load {file}", "l")
     assert current_session().conversation.turns[0].reply.text == "The sky is blue because air is."
     shell.page("%chat_retry --pick 1", "p")
 
