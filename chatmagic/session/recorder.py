@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import ClassVar, Final
 
 from chatmagic._fork import Lock, belongs_to_process
-from chatmagic.advice import Note, Place, sentences
+from chatmagic.advice import Note, Place, note_at, sentences
 from chatmagic.cassette import transports
 from chatmagic.cassette.cassette import MODES, ActiveCassette, Cassette
 from chatmagic.cassette.transports import RecordingTransport
@@ -121,18 +121,19 @@ class Recorder(Feature):
         Raises:
             ChatError: the settings contradict each other, or the file cannot be read.
         """
-        del place
         choice = environment.choice()
         if choice is None:
             yield Line("ok", self.name, "none")
             return
+        news: list[Note] = []
         try:
-            count = len(Cassette(choice).interactions)
+            count = len(Cassette(choice, news).interactions)
         except ChatError as error:
             error.advice = error.advice or sentences(_OTHER_COPY)
             raise
         words = f"{choice.name}, {choice.mode} ({choice.mode_from}), {counted(count, 'exchange')}"
-        yield Line("ok", self.name, words)
+        todo = " ".join(note_at(note, place) for note in news)
+        yield Line("!" if news else "ok", self.name, words, todo)
 
 
 def cassette_words(environment: ConfiguredEnvironment) -> str | None:

@@ -17,6 +17,7 @@ from served import left
 from shells import KEY, alone
 
 from chatmagic import _initial_environ
+from chatmagic.cassette.file import to_text
 from chatmagic.client.client import Client
 from chatmagic.client.key_store import open_store
 from chatmagic.doctor import doctor
@@ -67,6 +68,21 @@ def test_what_is_not_installed_is_said(
     """It may be what is missing."""
     monkeypatch.setattr(doctor, "PACKAGES", ("no-such-package-of-ours",))
     assert "no-such-package-of-ours is not installed" in block(place)[0]
+
+
+def test_a_cassette_with_a_merge_conflict_is_told(
+    place: ConfiguredEnvironment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is used with both halves, so it is no fault."""
+    path = tmp_path / "talk.jsonl"
+    lines = [to_text([]), "<<<<<<< a\n", "=======\n", ">>>>>>> b\n"]
+    path.write_text("".join(lines), encoding="utf-8")
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", str(path))
+    shown = block(place)
+    assert "[ !] cassette: talk.jsonl, replay (by default), 0 exchanges" in shown
+    assert any(
+        "has the marks of a merge conflict, and both of its halves" in line for line in shown
+    )
 
 
 def test_no_key_and_no_home_is_shown(
