@@ -160,6 +160,7 @@ class Notebook:
             self.markdown[number] = source
             if outputs or _LOOKS_LIKE_A_REPLY.search(source):
                 self.problems.append(f"cell {number}: it shows a reply, and is a cell of text.")
+                self.unreadable += [number] if outputs else []
             return
         outputs = [] if outputs is None else outputs
         if not isinstance(outputs, list):

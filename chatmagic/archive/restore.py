@@ -132,7 +132,12 @@ class Restored:
 
 
 def restore(
-    notebook: Notebook, *, by_id: bool = True, changed: bool = False, after: int = 0
+    notebook: Notebook,
+    *,
+    by_id: bool = True,
+    changed: bool = False,
+    as_recorded: bool = False,
+    after: int = 0,
 ) -> Restored:
     """Rebuild a notebook's conversation.
 
@@ -141,10 +146,11 @@ def restore(
         by_id: whether the front end knows a cell by its identity in the file, as JupyterLab does.
             Otherwise a turn's owner is the cell that its record names.
         changed: whether to accept changed outputs; otherwise they are left out.
+        as_recorded: whether a changed turn keeps the digest by which the turns below name it.
         after: as for :class:`Conversation`.
     """
     owners = _owners(notebook, by_id=by_id)
-    turns, problems = _turns(notebook, owners, changed=changed)
+    turns, problems = _turns(notebook, owners, changed=changed, as_recorded=as_recorded)
     replay = Replay(turns.values(), after)
     for saved in notebook.outputs:
         if saved.fault and not changed:
@@ -289,7 +295,7 @@ class Replay:
 
 
 def _turns(
-    notebook: Notebook, owners: Mapping[int, str | None], *, changed: bool
+    notebook: Notebook, owners: Mapping[int, str | None], *, changed: bool, as_recorded: bool
 ) -> tuple[dict[SavedOutput, Turn], list[str]]:
     """Return the turns of the conversation by their outputs, and the faults."""
     turns: dict[SavedOutput, Turn] = {}
@@ -312,8 +318,8 @@ def _turns(
             problems.append(f"cell {saved.cell}: its record was left out: {error}.")
             continue
         # The digest in the record of an edited turn no longer fits the turn.
-        known = record if not saved.fault or turn.missing else replace(record, turn=turn.digest)
-        turns[saved] = replace(turn, record=known)
+        is_kept = as_recorded or not saved.fault or bool(turn.missing)
+        turns[saved] = turn if is_kept else replace(turn, record=replace(record, turn=turn.digest))
     return turns, problems
 
 

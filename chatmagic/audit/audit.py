@@ -30,7 +30,13 @@ from chatmagic.audit.cell_code import Asking, asking
 from chatmagic.audit.cell_settings import AskedCell, Finding, Settings
 from chatmagic.audit.named_turns import named_turn_findings
 from chatmagic.audit.sent_values import value_findings
-from chatmagic.audit.turn_order import Cause, PlacedTurn, causes_of, instruction_causes
+from chatmagic.audit.turn_order import (
+    Cause,
+    PlacedTurn,
+    causes_of,
+    followers_of,
+    instruction_causes,
+)
 from chatmagic.cassette.file import CassetteFile, Interaction
 from chatmagic.conversation.cell_magics import MagicCall
 from chatmagic.conversation.magic_line import typed_fields
@@ -188,11 +194,12 @@ def _has_head(path: Path) -> bool:
 
 def _audit_notebook(audit: Audit, read: Notebook) -> None:
     """Add the findings in a notebook."""
-    restored = restore.restore(read, changed=True)
+    restored = restore.restore(read, changed=True, as_recorded=True)
     audit.problems += restored.problems
     audit.remarks += restore.gaps(restored, read)
     code = asking({cell.number: cell.source for cell in read.cells})
-    agrees, commands = _compared(audit, read, code)
+    lost = [*read.unreadable]
+    agrees, commands = _compared(audit, read, code, lost)
     unseen = min((cell.number for cell in read.cells if _hides(cell, code)), default=math.inf)
     numbers = {saved: restored.numbers.get(saved, 0) for saved, _ in read.turns}
     places = {
@@ -220,7 +227,7 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
                 in_order=None if place is None else _is_in_order(place, unseen),
             )
         )
-    _judge_places(audit, read, places, commands, unseen)
+    _judge_places(audit, read, places, commands, unseen=unseen, lost=lost)
     for finding in value_findings(read, code.shows):
         _add(audit, finding)
     hidden = [saved.cell for saved, agreed in agrees.items() if agreed is None]
@@ -246,19 +253,18 @@ def _judge_places(
     read: Notebook,
     places: Mapping[SavedOutput, PlacedTurn],
     commands: Mapping[SavedOutput, MagicCall],
+    *,
     unseen: float,
+    lost: Sequence[int],
 ) -> None:
     """Add the faults of turns that were asked elsewhere, each at its cause."""
     edited: dict[str, int] = {}
-    recorded: dict[str, str] = {}
     instructions: dict[str, int] = {}
     for saved in (saved for saved in read.outputs if saved.fault):
-        then = None if saved.record is None else saved.record.turn
-        edited |= {} if then is None else {then: saved.cell}
+        if saved.record is not None and saved.record.turn is not None:
+            edited[saved.record.turn] = saved.cell
         if saved in places:
-            now = places[saved].turn.recorded_digest
-            edited[now] = saved.cell
-            recorded[now] = then or now
+            edited[places[saved].turn.digest] = saved.cell
         if isinstance(saved.steering, Instructions):
             instructions[saved.steering.value.sha256] = saved.cell
     turns = [*places.values()]
@@ -267,7 +273,9 @@ def _judge_places(
         told = [place for place in turns if finding.cells == (place.cell,)]
         edited |= {place.turn.recorded_digest: place.cell for place in told}
     different = [place for place in turns if _is_in_order(place, unseen) is False]
-    _tell(audit, causes_of(different, turns, edited, read.unreadable, recorded))
+    causes = causes_of(different, turns, edited, lost)
+    causes += followers_of({saved.cell for saved in places if saved.fault}, turns)
+    _tell(audit, causes)
     instructed = [place for place in turns if place.cell < unseen]
     others = [place for place in instructed if not place.window.instructs_as(place.turn)]
     _tell(audit, instruction_causes(others, instructions))
@@ -296,9 +304,15 @@ def _rendered(saved: SavedOutput, record: Record) -> bool | None:
 
 
 def _compared(
-    audit: Audit, read: Notebook, code: Asking
+    audit: Audit, read: Notebook, code: Asking, lost: list[int]
 ) -> tuple[dict[SavedOutput, bool | None], dict[SavedOutput, MagicCall]]:
     """Compare each cell's source with its outputs, and add the differences.
+
+    Args:
+        audit: the audit.
+        read: the notebook.
+        code: the cells whose code may ask.
+        lost: gets the numbers of the cells whose turn is not in the file.
 
     Returns:
         For each output with a record, whether a source asks for it, ``None`` for a cell whose code
@@ -340,6 +354,8 @@ def _compared(
         if settings.may_be_quiet(cell.number):
             left = [command for command in left if not command.asks]
         is_gone = bool(left) and not is_told
+        if any(command.asks for command in left) or "reply" in cell.others:
+            lost.append(cell.number)
         _judge_others(audit, cell, is_gone=is_gone)
     for finding in settings.findings(asked):
         _add(audit, finding)

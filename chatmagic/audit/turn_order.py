@@ -13,7 +13,7 @@ from typing import Final
 
 from chatmagic._json import chain_of
 from chatmagic.conversation.question import Value
-from chatmagic.conversation.turn import Carried, Turn
+from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Window
 from chatmagic.safe_text import numbered
 
@@ -70,7 +70,6 @@ def causes_of(
     every: Sequence[PlacedTurn],
     edited: Mapping[str, int],
     unreadable: Iterable[int],
-    recorded: Mapping[str, str],
 ) -> list[Cause]:
     """Return the causes for which requests carried other turns than those above them.
 
@@ -79,10 +78,9 @@ def causes_of(
         every: all turns of the conversation, in the order of the cells.
         edited: the cells of turns whose fault is told already, by the turns' digests, as recorded
             and as they are now.
-        unreadable: numbers of the cells with a record that cannot be read.
-        recorded: the recorded digests of edited turns, by their present ones.
+        unreadable: numbers of the cells whose turn is not in the file, which is told already.
     """
-    carried = {digest for placed in every for digest in _names(placed.turn.carried)}
+    carried = {digest for placed in every for digest in placed.turn.carried.digests}
     cells: dict[str, list[int]] = defaultdict(list)
     for placed in every:
         cells[placed.turn.recorded_digest].append(placed.cell)
@@ -91,12 +89,16 @@ def causes_of(
     # The cause of each turn that is not where a request says, by the turn's digest.
     causes = {digest: told[cell] for digest, cell in edited.items()}
     for placed in different:
-        mine, above = _compared(placed, recorded)
+        mine, above = _compared(placed)
         lacking = Counter(mine) - Counter(above)
         added = Counter(above) - Counter(mine)
         new = [digest for digest in (*lacking, *added) if digest not in causes]
         cause = _known(causes, placed, [*lacking, *added] or [*mine, *above])
         is_replaced = bool(new) and not any(map(cells.get, new)) and any(map(causes.get, added))
+        if cause is None and mine == above:
+            # It differs in turns that its record does not list.
+            known = (other for other in causes.values() if other.cell < placed.cell)
+            cause = max(known, key=lambda other: other.cell, default=None)
         if not (is_replaced or (not new and _is_explained(causes, mine, above))):
             cause = cause if cause is not None and cause.cell == placed.cell else None
         if cause is None:
@@ -113,6 +115,21 @@ def causes_of(
             cause.followers.append(placed.cell)
     unique = {id(cause): cause for cause in causes.values()}
     return [cause for cause in unique.values() if cause.words or cause.followers]
+
+
+def followers_of(cells: Collection[int], every: Sequence[PlacedTurn]) -> list[Cause]:
+    """Return the cells that carried an edited turn as it was when they were asked.
+
+    Args:
+        cells: numbers of the cells with an edited turn, whose fault is told already.
+        every: all turns of the conversation, in the order of the cells.
+    """
+    carried = [(placed.cell, {*placed.turn.carried.digests}) for placed in every] if cells else []
+    causes = [Cause(placed.cell, "") for placed in every if placed.cell in cells]
+    names = [placed.turn.recorded_digest for placed in every if placed.cell in cells]
+    for cause, name in zip(causes, names, strict=True):
+        cause.followers += [cell for cell, digests in carried if name in digests]
+    return [cause for cause in causes if cause.followers]
 
 
 def instruction_causes(different: Iterable[PlacedTurn], edited: Mapping[str, int]) -> list[Cause]:
@@ -141,7 +158,7 @@ def _known(causes: Mapping[str, Cause], placed: PlacedTurn, names: Sequence[str]
     own = causes.get(placed.turn.recorded_digest)
     if own is not None and own.cell == placed.cell:
         return own
-    known = (causes[name] for name in names if name in causes)
+    known = [causes[name] for name in names if name in causes]
     return max(known, key=lambda cause: cause.cell, default=None)
 
 
@@ -168,27 +185,20 @@ def _moved(
     return cells[-1] if new[0] not in added or new[0] not in carried or is_copied else None
 
 
-def _compared(
-    placed: PlacedTurn, recorded: Mapping[str, str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _compared(placed: PlacedTurn) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the digests of the turns that a request carried, and of those above it.
 
-    A record lists the newest ones, and the others by one digest: these may stand above as they are.
+    A record lists the newest ones, and the others by one digest. If that is of none that are known,
+    only the newest are compared.
     """
-    present = _names(placed.window.visible.newest(placed.turn.last))
-    above = tuple(recorded.get(name, name) for name in present)
     carried = placed.turn.carried
+    above = placed.window.visible.newest(placed.turn.last).digests
+    mine = carried.digests
     count = carried.root.total
     if count and chain_of(above[:count]) == carried.root.chain:
-        return (*above[:count], *carried.digests), above
-    return _names(carried), above
+        return (*above[:count], *mine), above
+    return mine, tuple(name for name in mine if name in above) if count else above
 
 
 def _digest(instructions: Value | None) -> str | None:
     return None if instructions is None else instructions.sha256
-
-
-def _names(carried: Carried) -> tuple[str, ...]:
-    """Return the digests of turns; several unknown ones have their chain digest together."""
-    root = carried.root.chain
-    return (*([] if root is None else [root]), *carried.digests)
