@@ -28,8 +28,10 @@ from chatmagic.errors import InputError
 if sys.platform != "win32":
     import fcntl
 
-LARGEST: Final = 256 * 2**20
-"""Largest size of a file, in bytes; a larger one is not read."""
+LARGEST: Final = 64 * 2**20
+"""Largest size of a file that is read as a whole, or of a line of another one, in bytes."""
+SMALLER: Final = "Clear large outputs in a copy of it, or divide it into several files."
+"""Hint for a file that is too large."""
 PRIVATE: Final = 0o600
 """Permissions of a file that only its owner can read and write."""
 SAID_AFTER: Final = 1.0
@@ -68,11 +70,13 @@ def content_of(path: Path) -> bytes | None:
         if len(content) <= LARGEST:
             return content
         why = f"it is larger than {LARGEST // 2**20} MiB"
+        hint = SMALLER
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "this is not the name of a file"
-    raise InputError(f"{path.name or path} cannot be read: {why}.")
+        hint = ""
+    raise InputError(f"{path.name or path} cannot be read: {why}.", hint=hint)
 
 
 def open_file(path: Path, *, follows: bool = True) -> BinaryIO:
@@ -123,6 +127,9 @@ def replace_content(path: Path, content: bytes, mode: int | None = None) -> None
     Raises:
         OSError: the file could not be written, and is as it was.
     """
+    if len(content) > LARGEST:
+        why = f"it would be larger than {LARGEST // 2**20} MiB, which is not read again"
+        raise OSError(errno.EFBIG, why, str(path))
     target = _target(path)
     kept = target if mode is None and target is not None and _is_own(target) else None
     if mode is None and target is not None:

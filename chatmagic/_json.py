@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, fields
 from datetime import UTC, datetime
 from functools import reduce
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Final, TypeVar, get_args
 
 from chatmagic.safe_text import without_lone_surrogates
@@ -253,19 +253,54 @@ def shared_fields(value: Any, kind: type) -> dict[str, Any]:
 
 
 MOST_VALUES: Final = 500_000
-"""Largest number of values in JSON that is parsed at once: each takes up to 200 bytes."""
+"""Largest number of values in JSON that a server sent: each takes up to 200 bytes."""
+MOST_IN_FILE: Final = 1_000_000
+"""Largest number of values in JSON of a file."""
+
+_STRING_OR_SIGN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[,\[{]', re.DOTALL)
+
+
+class TooManyValuesError(ValueError):
+    """JSON that is not parsed, because its many values would take much memory."""
 
 
 def has_many_values(text: str, most: int = MOST_VALUES) -> bool:
     """Return whether JSON may hold so many values that they take much memory.
 
-    Signs within strings count, too.
-
     Args:
         text: the JSON.
         most: the largest number of values.
     """
-    return len(text) > most and sum(map(text.count, ",[{")) > most
+    # Signs within strings make no values, but they are counted faster than strings are skipped.
+    if len(text) <= most or sum(map(text.count, ",[{")) <= most:
+        return False
+    tokens = _STRING_OR_SIGN.finditer(text)
+    signs = (token for token in tokens if text[token.start()] != '"')
+    return next(islice(signs, most, None), None) is not None
+
+
+def json_of_file(
+    content: bytes, parse_float: Callable[[str], float] | None = None, most: int = MOST_IN_FILE
+) -> Any:
+    """Return the JSON value in the content of a file of any origin.
+
+    Args:
+        content: the content, or one of its lines.
+        parse_float: as for :func:`json.loads`.
+        most: the largest number of values.
+
+    Raises:
+        TooManyValuesError: it holds more values.
+        ValueError: it is no JSON.
+    """
+    text = content.decode(json.detect_encoding(content), "surrogatepass")
+    del content  # a large one takes its memory twice, unless the caller keeps it
+    if has_many_values(text, most):
+        raise TooManyValuesError(f"it holds more than {most:,} values")
+    try:
+        return json.loads(text, parse_float=parse_float)
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
 
 
 canonical: Final = json.JSONEncoder(

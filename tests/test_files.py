@@ -63,8 +63,21 @@ def test_a_device_or_a_huge_file_is_not_read(
     path.write_bytes(bytes(2**20))
     assert content_of(path) == bytes(2**20)
     path.write_bytes(bytes(2**20 + 1))
-    with pytest.raises(InputError, match=r"^large cannot be read: it is larger than 1 MiB\.$"):
+    with pytest.raises(InputError, match=r"^large cannot be read: it is larger than 1 MiB\. Clear"):
         content_of(path)
+
+
+def test_a_file_that_could_not_be_read_again_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stays as it was, and nothing is left behind."""
+    monkeypatch.setattr(_files, "LARGEST", 2**20)
+    path = tmp_path / "large"
+    replace_content(path, bytes(2**20))
+    with pytest.raises(OSError, match="it would be larger than 1 MiB, which is not read again"):
+        replace_content(path, bytes(2**20 + 1))
+    assert content_of(path) == bytes(2**20)
+    assert os.listdir(tmp_path) == ["large"]  # noqa: PTH208
 
 
 def test_a_file_that_is_not_there_has_no_content(tmp_path: Path) -> None:

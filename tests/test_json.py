@@ -203,3 +203,42 @@ def test_what_is_no_digest(value: object) -> None:
     with pytest.raises(ValueError, match="not such a value"):
         _json.exact_digest(value)
     assert _json.exact_digest("a" * 64) == "a" * 64
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("[1, 2, 3]", 3),
+        ('{"a": {}, "b": []}', 4),
+        ('["a, [b", "c\\", {", "d"]', 3),
+        ('["\\\\", "\\\\\\"", ","]', 3),
+        ('["a,', 1),
+        ('["\n,\n", 1]', 2),
+    ],
+)
+def test_values_are_counted_without_the_signs_in_strings(text: str, count: int) -> None:
+    """Each value has a comma or a bracket before it; a large text is one value."""
+    assert not _json.has_many_values(text, count)
+    assert _json.has_many_values(text, count - 1)
+
+
+def test_a_file_of_many_values_is_not_parsed() -> None:
+    """Each takes up to 200 bytes; a large text with as many signs is parsed."""
+    inside = b"1," * (_json.MOST_IN_FILE - 2)
+    assert len(_json.json_of_file(b"[" + inside + b"1]")) == _json.MOST_IN_FILE - 1
+    with pytest.raises(_json.TooManyValuesError, match=r"^it holds more than 1,000,000 values$"):
+        _json.json_of_file(b"[" + inside + b"1,1,1]")
+    assert _json.json_of_file(b'["' + inside + b'1,1,1"]') == [inside.decode() + "1,1,1"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 100_000])
+def test_what_is_no_json_in_a_file_is_an_error(content: bytes) -> None:
+    """Of one kind, however deep it is."""
+    with pytest.raises(ValueError, match=r"Expecting|codec|nested too deeply"):
+        _json.json_of_file(content)
+
+
+def test_a_file_has_any_encoding_of_json() -> None:
+    """As RFC 4627 has them, with a reader of numbers of the caller's."""
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-32"):
+        assert _json.json_of_file('["ü", 1.0]'.encode(encoding), lambda _: 5.0) == ["ü", 5]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast, get_args
 
-from chatmagic._json import whole_number
+from chatmagic._json import TooManyValuesError, json_of_file, whole_number
 from chatmagic.archive.restore import CarriedTurns, turn_of
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Entry
@@ -62,11 +62,14 @@ def loads(content: bytes, after: int = 0) -> Conversation:
 
     Raises:
         NewerVersionError: a later release wrote it.
+        TooManyValuesError: it holds too many values.
         ValueError: it is not such JSON, or it is damaged.
     """
     try:
-        value = json.loads(content)
-    except (ValueError, RecursionError):
+        value = json_of_file(content)
+    except TooManyValuesError:
+        raise
+    except ValueError:
         value = None
     if not isinstance(value, Mapping) or value.get("chatmagic") != KIND:
         raise ValueError("it is not a conversation that %chat_save wrote")

@@ -35,6 +35,9 @@ from chatmagic.safe_text import numbered
 READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""
 
+LARGEST_SOURCE: Final = 2**20
+"""Largest number of characters of a cell's source; no person reads or writes a larger one."""
+
 CHANGED: Final = "its record or its output was changed since it was asked: the seal does not match"
 
 _REPLY: Final = re.compile(r'<div class="chatmagic [^"<>]*" role="group" aria-label="Reply">')
@@ -152,6 +155,10 @@ class Notebook:
         source = text_from_json(cell.get("source"))
         if source is None:
             self.problems.append(f"cell {number}: its source is no text.")
+        elif len(source) > LARGEST_SOURCE:
+            shown = f"{LARGEST_SOURCE // 2**20} MiB"
+            self.problems.append(f"cell {number}: its source is larger than {shown}; left out.")
+            source = ""
         # Another program may save the ends of lines in its own form.
         source = (source or "").replace("\r\n", "\n")
         self.texts.append((number, source))
@@ -256,11 +263,13 @@ def parse_notebook(content: bytes, path: Path) -> Notebook:
         path: the file's name, for messages.
 
     Raises:
-        InputError: it is not a notebook of format 4.
+        InputError: it is not a notebook of format 4, or holds too many values.
     """
     try:
-        value = json.loads(content, parse_float=_number)
-    except (ValueError, RecursionError):
+        value = _json.json_of_file(content, _number)
+    except _json.TooManyValuesError as error:
+        raise InputError(f"{path} cannot be read: {error}.", hint=_files.SMALLER) from None
+    except ValueError:
         value = None
     listed = _json.json_at(value, "cells") if _json.json_at(value, "nbformat") == READABLE else None
     if not isinstance(listed, list):
@@ -354,7 +363,7 @@ def is_untouched(content: bytes) -> bool:
         content: the notebook's content.
     """
     try:
-        value = json.loads(content)
+        value = _json.json_of_file(content)
         mark = _json.json_at(value, "metadata", "chatmagic", "digest")
         return isinstance(mark, str) and mark == _digest(value)
     except (ValueError, RecursionError):

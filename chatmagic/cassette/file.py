@@ -24,7 +24,7 @@ import contextlib
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, replace
 from datetime import datetime
 from email.utils import format_datetime
@@ -34,11 +34,13 @@ from typing import Any, Final, Literal, Self
 from chatmagic import _json
 from chatmagic._files import LONGEST_WAIT, content_of, folder_lock, replace_content
 from chatmagic._json import (
+    MOST_IN_FILE,
     dataclass_from_json,
     exact,
     exact_count,
     exact_text,
     fields_to_json,
+    has_many_values,
     json_field,
     known_items,
     shared_fields,
@@ -368,13 +370,18 @@ def content_from(text: str, name: str) -> Content:
         name: the file's name, for messages.
 
     Raises:
-        InputError: a line was changed, or is of another version; the message names the line.
+        InputError: a line was changed, or is of another version; the message names the line. Or
+            there are too many lines or values.
     """
-    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
-    marks = [number for number, line in lines if _CONFLICT.fullmatch(line.rstrip("\r"))]
-    halves = _halves(lines) if marks else None
+    if text.count("\n") > MOST_IN_FILE or has_many_values(text, MOST_IN_FILE):
+        raise InputError(
+            f"{name} cannot be read: it holds more than {MOST_IN_FILE:,} lines or values.",
+            hint="Record into another file.",
+        )
+    marks = [number for number, line in _numbered(text) if _CONFLICT.fullmatch(line.rstrip("\r"))]
+    halves = _halves(_numbered(text)) if marks else None
     if halves is None:
-        return _content(_drafts(lines, name))
+        return _content(_drafts(_numbered(text), name))
     try:
         ours, theirs = (_drafts(half, name) for half in halves)
     except InputError as error:
@@ -387,7 +394,18 @@ def content_from(text: str, name: str) -> Content:
     return replace(_content([*ours, *added]), is_merged=True)
 
 
-def _halves(lines: Sequence[tuple[int, str]]) -> tuple[list[tuple[int, str]], ...] | None:
+def _numbered(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not blank, with their numbers."""
+    number = 1
+    end = 0
+    for match in re.finditer("[^\n]+", text):
+        number += text.count("\n", end, match.start())
+        end = match.start()
+        if match[0].strip():
+            yield number, match[0]
+
+
+def _halves(lines: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, str]], ...] | None:
     """Return the numbered lines of both sides of a merge; ``None`` if marks are missing.
 
     The common ancestor between the halves of a conflict (git's style ``diff3``) is left out.
@@ -408,12 +426,12 @@ def _halves(lines: Sequence[tuple[int, str]]) -> tuple[list[tuple[int, str]], ..
     return None if part else (ours, theirs)
 
 
-def _drafts(lines: Sequence[tuple[int, str]], name: str) -> list[_Draft]:
+def _drafts(lines: Iterable[tuple[int, str]], name: str) -> list[_Draft]:
     """Return the interactions of numbered lines."""
-    values = [(number, _read_line(line, number, name)) for number, line in lines]
-    if not values:
+    values = ((number, _read_line(line, number, name)) for number, line in lines)
+    first, head = next(values, (1, None))
+    if head is None:
         raise _damaged(name, 1, "it is empty")
-    (first, head), *rest = values
     if head.get("chatmagic") != "cassette" or head.get("version") != VERSION:
         raise InputError(
             f"{name} is not a cassette of version {VERSION}: its line {first} is not the head of "
@@ -421,7 +439,7 @@ def _drafts(lines: Sequence[tuple[int, str]], name: str) -> list[_Draft]:
             hint=NEW_CASSETTE,
         )
     blocks: list[_Block] = []
-    for number, value in rest:
+    for number, value in values:
         kind = next((kind for kind in ("you", "reply") if isinstance(value.get(kind), str)), "")
         if "request" in value:
             blocks.append(_Block(number, value))

@@ -333,3 +333,10 @@ def test_a_turn_that_carried_one_that_is_gone_as_well_as_those_above() -> None:
     ask(talk, "c")
     again = load(dump(talk))
     assert [tuple(turn.carried) for turn in again] == [(), (0, 1), (1, 2)]
+
+
+def test_a_file_of_many_values_is_not_read() -> None:
+    """The words are those of the file, not of another one."""
+    many = b'{"chatmagic": "conversation", "turns": [' + b"{}," * 500_000 + b"{}]}"
+    with pytest.raises(ValueError, match=r"^it holds more than 1,000,000 values$"):
+        conversation_file.loads(many)

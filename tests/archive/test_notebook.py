@@ -58,6 +58,26 @@ def test_what_is_no_notebook_is_told(content: bytes) -> None:
         notebook.parse_notebook(content, HERE)
 
 
+def test_a_notebook_of_many_values_is_not_read() -> None:
+    """One line says so, and what to do; one with a large picture is read."""
+    many = b'{"nbformat": 4, "cells": [' + b"{}," * 500_000 + b"{}]}"
+    words = (
+        r"other\.ipynb cannot be read: it holds more than 1,000,000 values\. Clear large outputs"
+    )
+    with pytest.raises(InputError, match=words):
+        notebook.parse_notebook(many, HERE)
+    assert not notebook.is_untouched(many)
+    picture = output({"image/png": "iVBORw0KGgo," * 200_000, "text/plain": "<Figure>"}, {})
+    assert read([cell("plot()", [picture])]).problems == []
+
+
+def test_a_cell_of_a_huge_source_is_left_out() -> None:
+    """Reading it as code would take a hundred times its memory."""
+    found = read([cell("%chat a\n" * 150_000), cell("x" * 2**20)])
+    assert found.problems == ["cell 1: its source is larger than 1 MiB; left out."]
+    assert [len(item.source) for item in found.cells] == [0, 2**20]
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [("none.ipynb", "is not there"), (".", "cannot be read"), ("a\0b", "not the name of a file")],

@@ -622,3 +622,18 @@ def test_headers_say_again_what_a_record_knows(told: Credits | None) -> None:
     assert crediting.from_headers(headers_for(told, CAME), CAME) == told
     assert crediting.from_headers(headers_for(told, None), datetime.now(UTC)) == told
     assert dict(headers_for(told, CAME))["Date"] == "Thu, 01 Jan 2026 12:00:00 GMT"
+
+
+@pytest.mark.parametrize("many", ["{}\n", "\n", '{"a": [' + "1," * 1_000_000])
+def test_a_file_of_many_lines_or_values_is_not_read(many: str) -> None:
+    """One line says so, and what to do."""
+    head = TEXT.partition("\n")[0]
+    with pytest.raises(InputError, match=r"1,000,000 lines or values\. Record into another file"):
+        from_text(f"{head}\n" + many * (1 if len(many) > 9 else 1_000_001), "talk.jsonl")
+
+
+def test_ten_thousand_exchanges_are_read() -> None:
+    """Of twenty lines each."""
+    text = "Line.\n" * 10
+    held = [replace(FIRST, prompt=f"{number}\n{text}", text=text) for number in range(10_000)]
+    assert from_text(to_text(held), "talk.jsonl") == tuple(held)

@@ -8,7 +8,6 @@ same order.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from chatmagic._json import json_of_file
 from chatmagic._log import swallowed
 from chatmagic.archive import notebook
 from chatmagic.conversation.record import joined_lines, owner_of
@@ -101,9 +101,9 @@ def listed_in_file(path: Path, ran: Sequence[tuple[str, str]], source: str) -> L
     try:
         cells = [
             (str(cell.get("id", at)), cell["cell_type"], str(joined_lines(cell["source"])))
-            for at, cell in enumerate(json.loads(notebook.notebook_content(path))["cells"])
+            for at, cell in enumerate(json_of_file(notebook.notebook_content(path))["cells"])
         ]
-    except (InputError, AttributeError, KeyError, TypeError, ValueError, RecursionError):
+    except (InputError, AttributeError, KeyError, TypeError, ValueError):
         return None
     # A front end does not run an empty cell.
     code = [at for at, (_, kind, text) in enumerate(cells) if kind == "code" and text.strip()]

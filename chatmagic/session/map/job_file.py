@@ -22,7 +22,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self, cast
 
-from chatmagic._files import open_file, open_to_change, try_lock
+from chatmagic._files import LARGEST, open_file, open_to_change, try_lock
 from chatmagic._fork import Lock, belongs_to_process
 from chatmagic._json import (
     digest,
@@ -34,6 +34,7 @@ from chatmagic._json import (
     fields_to_json,
     iso,
     json_field,
+    json_of_file,
     timestamp,
 )
 from chatmagic._log import swallowed
@@ -41,6 +42,8 @@ from chatmagic.errors import ChatError, InputError
 from chatmagic.models import BodyFacts, Usage
 from chatmagic.safe_text import without_lone_surrogates
 
+MOST_UNREAD: Final = 10_000
+"""Number of lines without any row after which a file is no file of rows."""
 BEGINNING: Final = b'{"key": "'
 """Beginning of each line, by which a file of rows is recognized."""
 ROOM: Final = 65_536
@@ -166,7 +169,7 @@ def _fields_of(line: bytes) -> tuple[dict[str, Any], bool]:
     Raises:
         ValueError: it is no line of a job's file, or was edited.
     """
-    value = json.loads(line)
+    value = json_of_file(line)
     if not isinstance(value, dict):
         raise ValueError("a line is a JSON object")
     seal = value.pop("digest", None)
@@ -382,7 +385,7 @@ class JobFile:
                     continue
                 if at != position:
                     file.seek(at)
-                line = file.readline()
+                line = file.readline(LARGEST)
                 position = at + len(line)
                 yield RowReply.from_line(line)
 
@@ -409,7 +412,7 @@ class JobFile:
         """
         is_ended = True
         with open_file(self.path) as lines:
-            for line in lines:
+            for line, size, has_end in _lines(lines):
                 # After a torn line the next one may follow without a line end.
                 begin = max(line.rfind(BEGINNING), 0)
                 try:
@@ -418,11 +421,13 @@ class JobFile:
                 except EditedError:
                     self.edited += 1
                 except (ValueError, RecursionError):
-                    if not line.endswith(b"\n") and _is_torn(line):
+                    if not has_end and _is_torn(line):
                         break
                     self.unread += 1
-                self._end += len(line)
-                is_ended = line.endswith(b"\n")
+                self._end += size
+                is_ended = has_end
+                if self.unread == MOST_UNREAD and not self._at:
+                    break
         if self.unread and not self._at:
             raise InputError(
                 f"{self.path.name} is no file of a map. Nothing was sent or changed.",
@@ -467,6 +472,19 @@ def short_key(key: str) -> bytes:
         key: a digest in hexadecimal.
     """
     return bytes.fromhex(key)[:16]
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[bytes, int, bool]]:
+    """Yield the lines of a file: each cut at the largest size, its size, and whether it has an end.
+
+    Reserved space may be larger, and no other line that was written here.
+    """
+    while line := file.readline(LARGEST):
+        size = len(line)
+        last = line
+        while not last.endswith(b"\n") and (last := file.readline(LARGEST)):
+            size += len(last)
+        yield line, size, last.endswith(b"\n")
 
 
 def _is_torn(line: bytes) -> bool:

@@ -97,7 +97,16 @@ def test_a_file_is_believed_if_its_cells_are_those_that_ran(
     ]
     listed = listed_in_file(path, ran, source)
     assert listed == (None if count is None else expected[:count])
-    for content in ("", "[]", '{"cells": 1}', '{"cells": [{"id": "a"}]}', '{"cells": [1]}'):
+    many = '{"cells": [' + "{}," * 500_000 + "{}]}"
+    for content in (
+        "",
+        "[]",
+        "[" * 100_000,
+        many,
+        '{"cells": 1}',
+        '{"cells": [{"id": "a"}]}',
+        '{"cells": [1]}',
+    ):
         path.write_text(content)
         assert listed_in_file(path, ran, source) is None
     path.unlink()

@@ -297,3 +297,50 @@ def test_a_list_of_many_can_be_read() -> None:
     """The repr shows the row, the text and the error."""
     assert repr(RowReply(row=0, key=KEY, text="a")) == "RowReply(row=0, text='a', error=None)"
     assert "value=[1]" in repr(RowReply(row=0, key=KEY, text="[1]", value=[1]))
+
+
+def test_a_line_that_is_too_large_is_not_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stays in the file, and the lines behind it count; reserved space may be as large."""
+    before = path.read_bytes()
+    monkeypatch.setattr("chatmagic.session.map.job_file.LARGEST", 4_096)
+    behind = reply(7).to_line()
+    whole = before + BEGINNING + b"x" * 9_000 + b"\n" + behind
+    path.write_bytes(whole + b" " * 20_000)
+    opened = JobFile(path).open()
+    assert opened.unread == 1
+    assert opened.is_answered(reply(7).key)
+    opened.close()
+    assert path.read_bytes() == whole
+
+
+def test_a_large_line_that_a_power_cut_has_torn_is_dropped(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a small one is."""
+    before = path.read_bytes()
+    monkeypatch.setattr("chatmagic.session.map.job_file.LARGEST", 4_096)
+    path.write_bytes(before + BEGINNING + b"x" * 9_000)
+    JobFile(path).open().close()
+    assert path.read_bytes() == before
+
+
+def test_a_line_of_many_values_is_not_read(path: Path) -> None:
+    """It would take much memory; its row is asked again."""
+    path.write_bytes(path.read_bytes() + b'{"key": [' + b"1," * 1_000_000 + b"1]}\n")
+    file = JobFile(path).open()
+    assert file.unread == 1
+    file.close()
+
+
+def test_many_lines_of_no_row_are_another_file(path: Path) -> None:
+    """It is not read to its end; after one row, everything is."""
+    before = path.read_bytes()
+    path.write_bytes(b"{}\n" * 20_000 + before)
+    other = JobFile(path)
+    with pytest.raises(InputError, match="is no file of a map"):
+        other.open()
+    other.close()
+    path.write_bytes(before + b"{}\n" * 20_000)
+    file = JobFile(path).open()
+    assert file.unread == 20_000
+    file.close()
