@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from chatmagic import demo, install
+from chatmagic._standard_output import UnwritableReplaced
 from chatmagic._version import __version__
 from chatmagic.conversation.magic_line import MANUAL, OPTIONS, Option, counterpart
 from chatmagic.emulator.service import Settings
@@ -43,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         print("chatmagic: standard output is closed. Nothing was done.", file=sys.stderr)
         return _UNWRITTEN
+    UnwritableReplaced()  # until the process ends
     try:
         try:
             arguments = vars(_parser().parse_args(argv))

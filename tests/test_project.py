@@ -25,6 +25,7 @@ TOP = frozenset(
         "_initial_environ",
         "_json",
         "_json_reply",
+        "_standard_output",
         "_log",
         "_started_emulators",
     }

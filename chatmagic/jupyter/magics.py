@@ -11,6 +11,7 @@ from IPython.core.magic import Magics, magics_class, no_var_expand
 from traitlets import TraitError
 from traitlets.config import Config
 
+from chatmagic._standard_output import UnwritableReplaced
 from chatmagic.advice import note_at
 from chatmagic.errors import ChatInterrupted, InputError, shown_at
 from chatmagic.jupyter import commands, input_transformers
@@ -40,7 +41,7 @@ class ChatMagics(KernelSettings, Magics):
         self.replaced: dict[str, dict[str, Callable[..., Any]]] = {}
         """Magics of other extensions with the same names, by kind and name."""
         self._shell = shell
-        self._opened: list[CellNotes | ReplyOnce | Completions] = []
+        self._opened: list[CellNotes | ReplyOnce | Completions | UnwritableReplaced] = []
         self.kernel = Kernel(shell, self)
         """The kernel of this shell."""
 
@@ -69,7 +70,8 @@ class ChatMagics(KernelSettings, Magics):
         kernel = self.kernel
         self.notes = CellNotes(self._shell, kernel.has_run_again)
         once = ReplyOnce(self._shell, kernel.has_shown)
-        self._opened = [self.notes, once, Completions(self._shell, commands.COMMANDS, kernel)]
+        completions = Completions(self._shell, commands.COMMANDS, kernel)
+        self._opened = [self.notes, once, completions, UnwritableReplaced()]
         current.use_environment(kernel)
 
     def leave(self) -> None:

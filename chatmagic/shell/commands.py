@@ -7,7 +7,6 @@ conversation in a private file in the user's state folder.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import secrets
@@ -120,8 +119,6 @@ def ask(arguments: Mapping[str, Any]) -> int:
     Raises:
         OSError: standard output cannot be written, or nobody reads it; the text so far is kept.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
     try:
         with session_in_shell(arguments) as (session, environment):
             question = _question(environment, arguments, _text(arguments["words"]))
