@@ -242,13 +242,13 @@ def auth_choice(auth: str, *, by_variable: bool) -> Advice:
     )
 
 
-def key_wanted(way: Advice) -> Advice:
+def key_wanted(way: Advice | None) -> Advice:
     """Return the advice for a service that requires a key, where none is sent.
 
     Args:
-        way: the line that sets a way to send one.
+        way: the line that sets a way to send one; ``None`` if a way is set.
     """
-    return way + " sends one; " + _KEY + "."
+    return _KEY + "." if way is None else way + " sends one; " + _KEY + "."
 
 
 # --- The model, and the fields of a request -----------------------------------------------------

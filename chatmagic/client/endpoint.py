@@ -15,7 +15,14 @@ from chatmagic._json import finite_number
 from chatmagic.advice import Advice, Note
 from chatmagic.errors import AuthenticationError, InputError
 from chatmagic.protocol.api_key import Auth, Secret, is_secret_name, redacted
-from chatmagic.protocol.url import EMULATOR, key_place, origin, shown_place, shown_url
+from chatmagic.protocol.url import (
+    EMULATOR,
+    is_loopback,
+    key_place,
+    origin,
+    shown_place,
+    shown_url,
+)
 from chatmagic.safe_text import one_line
 
 KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
@@ -103,13 +110,23 @@ class Endpoint:
         """Values that distinguish the requests of one account from those of another."""
         return self.base_url, self.auth, self.key
 
+    @property
+    def is_keyless(self) -> bool:
+        """Whether requests are sent without a key: as is set, or as none is known on this machine.
+
+        A server on this machine needs no key, as a rule; one that does answers that it does.
+        """
+        if self.auth == "none":
+            return True
+        return self.key is None and self.base_url != EMULATOR and is_loopback(self.base_url)
+
     def refuse_no_key(self) -> None:
         """Raise an error if requests need a key and there is none for the address.
 
         Raises:
             AuthenticationError: there is no key; the message says what to do.
         """
-        if self.key is not None or self.auth == "none":
+        if self.key is not None or self.is_keyless:
             return
         has = "" if self.elsewhere is None else f": {self.elsewhere}"
         message = f"There is no API key for {self.shown_place()}{has}. Nothing was sent."

@@ -238,7 +238,7 @@ class Asking:
             self._came_at,
             endpoint.known_keys,
             endpoint.base_url,
-            is_keyless=endpoint.auth == "none" and exchange.origin != "replay",
+            is_keyless=endpoint.is_keyless and exchange.origin != "replay",
         )
 
     def _refusal(self) -> ChatError:
@@ -266,8 +266,9 @@ class Asking:
         elif status == HTTPStatus.UNAUTHORIZED and isinstance(error, AuthenticationError):
             other: Auth = "bearer" if endpoint.auth in ("none", "x-api-key") else "x-api-key"
             way = endpoint.how_to_set_auth(other)
-            if endpoint.auth == "none":
-                error.advice = sentences(advice.key_wanted(way))
+            if endpoint.is_keyless:
+                is_set = endpoint.auth != "none"
+                error.advice = sentences(advice.key_wanted(None if is_set else way))
             else:
                 error.advice = sentences(error.advice, "To send the key in another way: " + way)
         return error

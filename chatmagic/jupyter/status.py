@@ -193,7 +193,7 @@ def service_words(endpoint: Endpoint, *, of_key: bool = True) -> str:
     at = f"Connected to {name}{endpoint.origin} ({endpoint.url_from})"
     if not of_key:
         return f"{at}."
-    if endpoint.auth == "none":
+    if endpoint.is_keyless:
         return f"{at}, without a key."
     if endpoint.key is None:
         has = "" if endpoint.elsewhere is None else f" ({endpoint.elsewhere})"

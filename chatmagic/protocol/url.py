@@ -170,7 +170,9 @@ def is_loopback(url: str) -> bool:
         return False
     # Before Python 3.13 ``is_loopback`` ignores an IPv4 address inside an IPv6 address.
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (mapped or address).is_loopback
+    address = mapped or address
+    # Servers print 0.0.0.0 as their address, which is this machine, too.
+    return address.is_loopback or address.is_unspecified
 
 
 def usable_url(url: str, name: str = "base address") -> tuple[str, tuple[Note, ...]]:
@@ -201,16 +203,22 @@ def usable_url(url: str, name: str = "base address") -> tuple[str, tuple[Note, .
     return parts._replace(netloc=place).geturl(), tuple(warnings)
 
 
-_BARE_HOST: Final = (
-    r"(?=.{4,60}\Z)(?:(?P<here>localhost|127\.0\.0\.1)|(?:[a-z][a-z0-9-]{0,20}\.){1,4}[a-z]{2,10})"
-    r"(?::\d{1,5})?(?:/v\d{1,2})?/?"
+_BARE_HERE: Final = (
+    r"(?i)(?:(?:[a-z0-9-]{1,60}\.)?localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1?\])"
+    r"(?::\d{1,5})?(?:/\S*)?"
 )
-"""Pattern of a host without its scheme; a longer text might be a key."""
+"""Pattern of an address on this machine without its scheme, which is taken as meant."""
+_BARE_HOST: Final = (
+    r"(?=.{4,60}\Z)(?:[a-z][a-z0-9-]{0,20}\.){1,4}[a-z]{2,10}(?::\d{1,5})?(?:/v\d{1,2})?/?"
+)
+"""Pattern of another host without its scheme; a longer text might be a key."""
 
 
 def _split(url: str, name: str = "base address") -> SplitResult:
     """Return the parts of an address; no error repeats it, for it may hold a secret."""
     word = url.strip()
+    if re.fullmatch(_BARE_HERE, word):
+        word = f"http://{word}"
     try:
         # Two readers of a URL must not differ about its host, so an ambiguous host is refused.
         is_odd = len(word.split()) > 1 or not _FORBIDDEN.isdisjoint(word)
@@ -225,8 +233,7 @@ def _split(url: str, name: str = "base address") -> SplitResult:
             hint="Write it in its ASCII form (xn--…): two hosts can look alike.",
         )
     if not good:
-        bare = re.fullmatch(_BARE_HOST, word)
-        meant = bare and f"Did you mean http{'' if bare['here'] else 's'}://{bare[0]}?"
+        meant = f"Did you mean https://{word}?" if re.fullmatch(_BARE_HOST, word) else None
         raise InputError(f"The {name} is not a URL like https://chat.example.org.", hint=meant)
     if not _is_one_path(parts.path):
         raise InputError(

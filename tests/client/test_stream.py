@@ -400,6 +400,7 @@ def test_the_line_for_no_key_works_when_typed(
 ) -> None:
     """It is in what ``%chat_connect`` prints, in ``%chat``, and in the error."""
     monkeypatch.setenv("CHATMAGIC_AUTH", environment)
+    monkeypatch.setattr("chatmagic.client.endpoint.is_loopback", lambda _: False)
     with Server(playing(document(WHOLE))) as server:
         said = bare.do(f"%chat_connect {server.origin}").texts[0].splitlines()[2]
         lines = said.rpartition(": ")[2]

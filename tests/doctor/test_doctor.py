@@ -112,8 +112,9 @@ def test_no_key_and_no_home_is_shown(
 def test_without_a_key(
     place: ConfiguredEnvironment, monkeypatch: pytest.MonkeyPatch, auth: str, words: str
 ) -> None:
-    """It hinders a question where one is needed."""
+    """It hinders a question where one is needed, as for an address that is not on this machine."""
     monkeypatch.setenv("CHATMAGIC_AUTH", auth)
+    monkeypatch.setattr("chatmagic.client.endpoint.is_loopback", lambda _: False)
     with Server(playing(answer(b"", "500 No"))) as server:
         place.chosen = server.origin
         shown = "\n".join(block(place, is_asking=True))

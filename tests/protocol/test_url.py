@@ -103,9 +103,6 @@ def test_an_endpoint_has_what_its_base_lacks(base_url: str, posted_to: str | Non
         ("api.openai.com", "https://api.openai.com"),
         ("api.openai.com/v1", "https://api.openai.com/v1"),
         ("gateway.example.org:8443", "https://gateway.example.org:8443"),
-        ("localhost:11434", "http://localhost:11434"),
-        ("127.0.0.1:8000/v1", "http://127.0.0.1:8000/v1"),
-        ("localhost", "http://localhost"),
         ("eyJhbGciOiJIUzI1.eyJzdWIi.abc", None),
         ("my-key-0123456789abcdef0123.example", None),
         ("api.openai.com/key0123", None),
@@ -114,6 +111,27 @@ def test_an_endpoint_has_what_its_base_lacks(base_url: str, posted_to: str | Non
 def test_a_host_without_its_scheme_is_understood(url: str, meant: str | None) -> None:
     """What might be a key is not repeated."""
     assert refusal(url).hint == (meant and f"Did you mean {meant}?")
+
+
+@pytest.mark.parametrize(
+    ("url", "meant"),
+    [
+        ("localhost:18203", "http://localhost:18203"),
+        ("localhost", "http://localhost"),
+        ("LOCALHOST:1/v1", "http://localhost:1/v1"),
+        ("me.localhost:80/a/v1", "http://me.localhost/a/v1"),
+        ("127.0.0.1:8000/v1", "http://127.0.0.1:8000/v1"),
+        ("127.1.2.3:8000", "http://127.1.2.3:8000"),
+        ("0.0.0.0:8000", "http://0.0.0.0:8000"),
+        ("[::1]:8000", "http://[::1]:8000"),
+    ],
+)
+def test_an_address_on_this_machine_needs_no_scheme(url: str, meant: str) -> None:
+    """It is taken as meant, for the address, its key, and the question whether it is here."""
+    assert request_url(usable_url(url)[0]) == request_url(url) == request_url(meant)
+    assert key_place(url) == key_place(meant)
+    assert is_loopback(url)
+    assert usable_url(url)[1] == ()
 
 
 @pytest.mark.parametrize(

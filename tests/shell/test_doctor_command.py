@@ -29,6 +29,7 @@ from loopback import (
     wait_for,
 )
 from project import ROOT
+from served import closed
 from shells import FIXED, KEY, alone
 
 from chatmagic import _initial_environ, cli
@@ -76,12 +77,6 @@ def marks(text: str) -> dict[str, str]:
     return {line[5:].split(":")[0]: line[1:3].strip() for line in lines}
 
 
-def closed() -> str:
-    """Return an address at which nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return f"http://127.0.0.1:{listener.getsockname()[1]}"
-
-
 def test_nothing_wrong(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     """The exit code is 0; without ``--ask`` nothing was requested, with it one question was."""
     with Emulator(FIXED) as emulator:
@@ -103,6 +98,7 @@ def test_nothing_wrong(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_key_for_another_place(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     """The address that the environment's key belongs to is named."""
     monkeypatch.setenv("CHATMAGIC_BASE_URL", "https://chat.example.org")
+    monkeypatch.setattr("chatmagic.client.endpoint.is_loopback", lambda _: False)
     code, text = doctor("--connect", closed())
     assert code == 1
     assert marks(text)["key"] == "!!"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from types import ModuleType
@@ -142,3 +143,10 @@ def held_by(*roots: object) -> list[str]:
         left += getattr(getattr(thing, "pool", None), "queue", ())
     assert len(found) > 50
     return [repr(thing) for thing in found.values()]
+
+
+def closed() -> str:
+    """Return an address on this machine at which nothing listens."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{sock.getsockname()[1]}"

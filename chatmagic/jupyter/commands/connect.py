@@ -17,7 +17,7 @@ from chatmagic.client.endpoint import request_fields
 from chatmagic.conversation.magic_line import Option
 from chatmagic.conversation.question import unquoted
 from chatmagic.doctor.doctor import Examination
-from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.errors import ChatInterrupted, InputError, NotConnectedError
 from chatmagic.jupyter import reply_views, transcript
 from chatmagic.jupyter.cells.running_cell import Audience, host_of, running
 from chatmagic.jupyter.commands.command import Arguments, Command
@@ -25,8 +25,11 @@ from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.jupyter.status import address_rows, service_words
 from chatmagic.protocol.api_key import Secret, redacted
+from chatmagic.session import local_servers
 from chatmagic.session.feature import Line
 
+MOST_NAMED: Final = 8
+"""Largest number of models that are named of a server that is found."""
 MOST_LISTED: Final = 500
 """Largest number of listed models."""
 _SHOWN: Final = 200
@@ -47,10 +50,17 @@ def _connect(kernel: Kernel, given: Arguments) -> None:
     Nothing is sent. A key is sent only to its own address: ``%chat_login`` asks for one. The
     emulator runs in this kernel, needs no account, and labels its replies. Servers on this machine
     are known by name: ``%chat_connect ollama``, ``lmstudio``, ``vllm`` and ``llama.cpp``.
+
+    ``--model NAME`` alone changes the model at this address. ``%chat_connect`` alone shows the
+    connection; without one it finds these servers, by one request to each on this machine.
     """
     if given.words:
         _connect_to(kernel, given.words, given.options.get("--model"))
+    elif "--model" in given.options:
+        _choose_model(kernel, given.options["--model"])
     try:
+        if not given.words and not given.options:
+            _show_or_find(kernel)
         if "--models" in given.options:
             _list_models(kernel)
         if "--check" in given.options:
@@ -86,6 +96,49 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
         ("Warning", note_at(warning, "notebook")) for warning in config.new_warnings(place.warnings)
     ]
     reply_views.show_html(*transcript.page(transcript.facts(rows, "Connection"), name="Connection"))
+
+
+def _choose_model(kernel: Kernel, model: str) -> None:
+    """Ask another model from now on, at the same address."""
+    endpoint = kernel.endpoint()
+    request_fields(kernel.settings.extra_body, model := unquoted(model))
+    kernel.settings.model = model
+    kernel.belong_here({"model"})
+    rows = [("Service", service_words(endpoint, of_key=False)), *address_rows(kernel)]
+    reply_views.show_html(*transcript.page(transcript.facts(rows, "Connection"), name="Connection"))
+
+
+def _show_or_find(kernel: Kernel) -> None:
+    """Show the connection; without one, the servers that run on this machine."""
+    try:
+        endpoint = kernel.endpoint()
+    except NotConnectedError:
+        _find_servers(kernel)
+        return
+    rows = [("Service", service_words(endpoint, of_key=False)), *address_rows(kernel)]
+    reply_views.show_html(*transcript.page(transcript.facts(rows, "Connection"), name="Connection"))
+
+
+def _find_servers(kernel: Kernel) -> None:
+    """Print the servers that run on this machine at their usual ports, with their models."""
+    if kernel.is_replaying():
+        print("Not connected, and with these settings nothing is sent (%chat_cassette).")
+        return
+    servers = local_servers.known()
+    names = ", ".join(safe_text.one_line(server.name, _SHOWN) for server in servers)
+    print(f"Not connected yet. One request for its models goes to each of {names} on this machine.")
+    is_found = False
+    cell = kernel.cell()[0]
+    for server, listed in local_servers.running(servers, kernel.session, cell):
+        is_found = True
+        name = safe_text.unlinked(safe_text.one_line(server.name, _SHOWN))
+        models = [safe_text.unlinked(safe_text.one_line(each, _SHOWN)) for each in listed]
+        shown = ", ".join(models[:MOST_NAMED]) + (", …" if len(models) > MOST_NAMED else "")
+        option = f" --model {models[0]}" if server.needs_model and models else ""
+        print(f"  {name}: {shown or 'no models'}. %chat_connect {name}{option}")
+    if not is_found:
+        print("None of them answers. %chat_connect URL connects to any address,")
+        print("%chat_connect emulator to practice replies.")
 
 
 def _list_models(kernel: Kernel) -> None:
@@ -220,8 +273,8 @@ CONNECT: Final = Command(
     forms=(
         "URL|emulator|ollama|lmstudio|vllm|llama.cpp [--model] [--models]",
         "URL [--model] [--models] --check [--ask]",
-        "[--models] --check [--ask]",
-        "--models",
+        "[--model] [--models] --check [--ask]",
+        "[--model] [--models]",
     ),
     waits=False,
 )

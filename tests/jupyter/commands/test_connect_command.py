@@ -18,9 +18,12 @@ import pytest
 from logged import Emulator
 from loopback import Server, document, playing
 from project import ROOT
+from served import closed
 from shells import FIXED, KEY, Shell
 
 from chatmagic._version import __version__
+from chatmagic.client import config
+from chatmagic.client.endpoint import Server as Known
 from chatmagic.doctor.doctor import Examination
 from chatmagic.errors import AuthenticationError, ConnectError, InputError
 from chatmagic.jupyter.commands.connect import CONNECT
@@ -54,7 +57,7 @@ def test_the_kernels_own_emulator(bare: Shell) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["", "a b", "chat.example.org", "ftp://example.org", "https://example.org?u:p", "http://"],
+    ["a b", "chat.example.org", "ftp://example.org", "https://example.org?u:p", "http://"],
 )
 def test_a_wrong_address(bare: Shell, words: str) -> None:
     """What is no address is refused in a line that repeats none of it."""
@@ -67,18 +70,22 @@ def test_another_origin_gets_no_key(shell: Shell, emulator: Emulator) -> None:
     """The environment's key goes to the environment's address alone."""
     with Emulator(FIXED) as other:
         said = shell.do(f"%chat_connect {other.url}").texts[0]
-        assert "%chat_login" in said
+        assert "without a key" in said
         ran = shell.fails("%chat echo:a")
         assert isinstance(ran.error, AuthenticationError)
-        assert emulator.url in ran.traceback[0]
-        assert other.requests == []
+        assert "requires a key, and none was sent" in ran.traceback[0]
+        assert ran.traceback[1] == "%chat_login asks for one."
+        assert [request.ways for request in other.requests] == [()]
+        away = shell.do("%chat_connect https://other.example.org").texts[0]
+        assert "%chat_login" in away
+        assert emulator.url in shell.fails("%chat echo:a").traceback[0]
         shell.do(f"%chat_connect {emulator.url}")
         shell.machine("%chat echo:b")
         assert len(emulator.requests) == 1
         shell.do("%unload_ext chatmagic\n%load_ext chatmagic")
         shell.do(f"%config ChatMagics.base_url = {other.url!r}")
         shell.machine("%chat echo:c")
-        assert (len(emulator.requests), other.requests) == (2, [])
+        assert (len(emulator.requests), len(other.requests)) == (2, 1)
 
 
 @pytest.fixture
@@ -116,12 +123,12 @@ def test_login_for_this_kernel(
     with Emulator(FIXED) as other:
         bare.do(f"%chat_connect {other.url}")
         bare.fails("%chat echo:b")
-        assert other.requests == []
+        assert [request.ways for request in other.requests] == [()]
     assert not (tmp_path / "config").exists()
     bare.do(f"%chat_connect {emulator.url}")
     assert "this kernel" in bare.do("%chat_login --forget").printed
     bare.fails("%chat echo:c")
-    assert len(emulator.requests) == 1
+    assert [request.ways for request in emulator.requests] == [("bearer",), ()]
 
 
 def test_login_that_is_kept(
@@ -141,7 +148,7 @@ def test_login_that_is_kept(
     assert "private file" in made.do("%chat_login --forget").printed
     assert KEY not in file.read_text()
     made.fails("%chat echo:b")
-    assert len(emulator.requests) == 1
+    assert [request.ways for request in emulator.requests] == [("bearer",), ()]
 
 
 def test_login_is_careful(
@@ -164,7 +171,7 @@ def test_login_is_careful(
     monkeypatch.setattr(getpass, "getpass", Mock(side_effect=RuntimeError(words)))
     assert "CHATMAGIC_API_KEY" in bare.fails("%chat_login", person=False).traceback[1]
     bare.fails("%chat echo:a")
-    assert emulator.requests == []
+    assert [request.ways for request in emulator.requests] == [()]
 
 
 def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -284,3 +291,49 @@ def test_tab_knows_each_server_by_its_name() -> None:
     """Those that come with the package; a row more there is a word more here."""
     servers = tomllib.loads((ROOT / "chatmagic" / "client" / "servers.toml").read_text("utf-8"))
     assert set(CONNECT.words) == {"URL", "emulator", *servers}
+
+
+def test_alone_it_finds_the_servers_that_run_here(
+    bare: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While nothing is connected; then it shows the connection, and sends nothing."""
+    models = document({"data": [{"id": "m1"}, {"id": "m\x1b[2J2"}]})
+    with Server(playing(models)) as server:
+        known = {
+            "lab": Known("lab", server.origin, needs_model=True),
+            "gone": Known("gone", closed()),
+        }
+        monkeypatch.setattr(config, "known_servers", lambda: known)
+        first, found = bare.do("%chat_connect").printed.splitlines()
+        assert first.startswith("Not connected yet. One request for its models goes to each of ")
+        assert first.endswith("lab, gone on this machine.")
+        assert found.startswith("  lab: m1, m")
+        assert "\x1b" not in found
+        assert found.endswith(". %chat_connect lab --model m1")
+        bare.do("%chat_connect lab --model m1")
+        shown = bare.do("%chat_connect").texts[0]
+        assert "Connected to lab" in shown
+        assert "m1" in shown
+        assert len(server.asked) == 1
+
+
+def test_nothing_that_runs_here_is_said(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what to do; and in a replay nothing is sent."""
+    monkeypatch.setattr(config, "known_servers", lambda: {"gone": Known("gone", closed())})
+    assert "None of them answers. %chat_connect URL" in bare.do("%chat_connect").printed
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", "none.jsonl")
+    assert "nothing is sent" in bare.do("%chat_connect").printed
+
+
+def test_another_model_at_this_address(bare: Shell) -> None:
+    """``--model`` alone changes it; without a connection it says so."""
+    whole = document({"choices": [{"message": {"content": "Hello"}}]})
+    assert "Not connected" in bare.fails("%chat_connect --model small").traceback[0]
+    with Server(playing(whole, whole)) as server:
+        port = server.origin.rpartition(":")[2]
+        bare.do(f"%chat_connect localhost:{port} --model large")
+        bare.machine("%chat hello")
+        assert "small" in bare.do("%chat_connect --model small").texts[0]
+        bare.machine("%chat hello again")
+        assert [asked.body["model"] for asked in server.asked] == ["large", "small"]
