@@ -183,6 +183,7 @@ class Job:
         self.is_stopped = False
         """Whether no more rows are begun."""
         self._call = ""
+        self._is_begun = False
         self._pace = Pace(options.workers, waits=options.waits)
         self._clock = clock or Clock()
         self._changed = threading.Condition(threading.RLock())
@@ -205,6 +206,7 @@ class Job:
         if rows.count is not None:
             self.first = list(islice(unanswered, READ_AHEAD))
             self.knows_all = self.counts.read == rows.count
+        self._is_begun = True
         self._to_ask = chain(self.first, unanswered)
 
     def leave_to_parent(self) -> None:
@@ -367,7 +369,11 @@ class Job:
     def _unanswered(self) -> Iterator[Row]:
         """Yield the rows without an answer in the file; those that failed before come last."""
         failed: list[Row] = []
-        for row in self.template.rows(self.rows, self.sender.address):
+        # Behind the first rows, requests may have been sent: a misfit is a row's own failure.
+        rows = self.template.rows(
+            self.rows, self.sender.address, keeps_misfits=lambda: self._is_begun
+        )
+        for row in rows:
             self.counts.read = row.number + 1
             self._call = self._call or row.key[:16]
             if self.options.keeps:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +39,7 @@ class Row:
         number: its place, from 0.
         prompt: the template with its values.
         missing: name of a value that is missing; ``None`` for none.
+        misfit: the reason why the template does not fit the row; ``None`` if it does.
         request: digest of its request, as in the ledger.
         occurrence: number of the request among equal ones, from 1.
         key: the row's key in the file.
@@ -50,6 +51,7 @@ class Row:
     request: str
     occurrence: int
     key: str
+    misfit: str | None = None
 
 
 class _Frame:
@@ -144,12 +146,20 @@ class RowTemplate:
         front = [value.text for value in self.ask.values]
         return digest([self._text, front, self.ask.parameters])
 
-    def rows(self, rows: Iterable[Mapping[str, Any]], address: str | None) -> Iterator[Row]:
+    def rows(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        address: str | None,
+        *,
+        keeps_misfits: Callable[[], bool] = bool,
+    ) -> Iterator[Row]:
         """Yield the rows with their prompts and keys, in their order.
 
         Args:
             rows: the values of each row by name.
             address: the address that is part of each key; ``None`` in a replay.
+            keeps_misfits: returns whether a row that the template does not fit is yielded, with the
+                reason.
 
         Raises:
             InputError: the template does not fit a row.
@@ -160,7 +170,14 @@ class RowTemplate:
         of_first = _Frame([address, body, 1], mark)
         seen: Counter[str] = Counter()
         for number, row in enumerate(rows):
-            prompt, missing = self._filled(number, row)
+            try:
+                prompt, missing = self._filled(number, row)
+            except InputError as error:
+                if number == 0 or not keeps_misfits():
+                    raise
+                name = digest(error.message)
+                yield Row(number, "", None, name, 1, name, error.message)
+                continue
             text = canonical(self._front + prompt).encode()
             request = of_request.digest(text)
             seen[request] += 1
@@ -208,6 +225,8 @@ class RowTemplate:
         Args:
             row: the row.
         """
+        if row.misfit is not None:
+            return row.misfit
         if row.missing is not None:
             return (
                 f"Row {row.number:,} has no value for {{{{ {one_line(row.missing)} }}}}, so it is "

@@ -22,6 +22,7 @@ from chatmagic.errors import (
     ChatInterrupted,
     ConnectError,
     CutOffError,
+    InputError,
     RateLimitError,
     ReplyFormatError,
     RequestRejectedError,
@@ -30,6 +31,7 @@ from chatmagic.errors import (
 )
 from chatmagic.models import Reply
 from chatmagic.session.map.job import Job
+from chatmagic.session.map.pace import Pace
 
 EMPTY = "Row 2 makes an empty prompt, which is not sent."
 
@@ -179,6 +181,18 @@ def test_rows_that_failed_are_asked_last(rig: Rig) -> None:
     assert [reply.error for reply in rig.kept().values()].count(None) == 120
 
 
+def test_a_later_row_that_the_template_does_not_fit_fails_alone(rig: Rig) -> None:
+    """As others were sent before it; the first one is refused before anything is sent."""
+    rows: list[object] = [f"{n}" for n in range(3)]
+    job = rig.job(iter([*rows, {"other": 1, "it": Unreadable()}, "3"]), workers=1)
+    job.run(is_watched=False)
+    assert (job.answered, job.failed) == (4, 1)
+    assert rig.asking.asked == [*"0123"]
+    assert str(rig.kept()[3].error).startswith("Row 3: ")
+    with pytest.raises(InputError, match="Row 0: "):
+        rig.job(iter([Unreadable()]), workers=1).run(is_watched=False)
+
+
 def test_an_error_of_the_rows_own_ends_it(rig: Rig, slow: Slow) -> None:
     """The row under way ends, and is kept."""
 
@@ -250,6 +264,14 @@ def test_a_limit_of_a_moment_is_waited_for(rig: Rig) -> None:
     assert len(rig.kept()) == 3
 
 
+class Unreadable:
+    """A value that has no text."""
+
+    def __str__(self) -> str:
+        """Fail."""
+        raise ZeroDivisionError
+
+
 class Refusing:
     """Answers in capitals, but for the first so many requests of some rows.
 
@@ -315,15 +337,16 @@ def test_a_map_that_waits_goes_on(rig: Rig) -> None:
     assert job.answered == 2
 
 
-def test_a_row_that_alone_is_refused_fails_in_the_end(rig: Rig) -> None:
+def test_a_row_that_alone_is_refused_fails_in_the_end(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An overloaded service that answers all the others is no limit."""
-    rig.clock = FakeClock()
-    rows = [str(n) for n in range(40)]
-    busy = Refusing(lambda: ServiceError("Busy.", status=503), **{"0": 10**6})
-    job = rig.job(rows, busy, workers=2)
+    monkeypatch.setattr(Pace, "refused", lambda *_: True)  # as if others were answered meanwhile
+    busy = Refusing(lambda: ServiceError("Busy.", status=503), a=10**6)
+    job = rig.job(["a", "b"], busy, workers=1)
     job.run(is_watched=False)
-    assert (job.answered, job.failed) == (39, 1)
-    assert rig.asking.asked.count("0") == 11
+    assert (job.answered, job.failed) == (1, 1)
+    assert rig.asking.asked == [*("a" * 11), "b"]
 
 
 @pytest.mark.parametrize(

