@@ -332,7 +332,7 @@ class _Watch(Receiver):
 def _ask(examination: Examination, halt: Halt) -> list[Line]:
     """Ask the question, and return the last lines; the others are shown as they are known.
 
-    The question is beside the conversation. Budgets and ledger count it.
+    The question is beside the conversation. The ledger and its limits count it.
     """
     session = examination.session
     environment = session.environment

@@ -76,7 +76,7 @@ class ChatMagics(KernelSettings, Magics):
 
     def leave(self) -> None:
         """Close everything that was opened for the shell; the session's conversation stays."""
-        for line in self.kernel.session.complete_cassette():
+        for line in self.kernel.session.late_news():
             print(note_at(line, "notebook"), file=sys.stderr)
         current.use_environment(None)
         for listener in self._opened:

@@ -185,7 +185,7 @@ def _files() -> Config:
             "Nothing was sent.",
             hint="IPYTHONDIR names another folder.",
         ) from None
-    # If a file's settings, such as its budget, cannot be read, nothing may be sent.
+    # If a file's settings, such as a limit, cannot be read, nothing may be sent.
     reader = Application(raise_config_file_errors=True)
     try:
         reader.load_config_file(

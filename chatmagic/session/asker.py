@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from chatmagic._fork import Lock
 from chatmagic._log import log_swallowed
 from chatmagic.advice import GOES_ON, Place, note_at, sentences
-from chatmagic.cassette.cassette import CASSETTE, ActiveCassette, AnswerSource, CassetteConfig
+from chatmagic.cassette.cassette import CASSETTE, CassetteConfig
 from chatmagic.client import config
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
@@ -102,10 +102,6 @@ class AskingSession(Protocol):
     state_lock: Lock
 
     @property
-    def cassette(self) -> ActiveCassette:
-        """The cassette that answers or records its requests."""
-
-    @property
     def place(self) -> Place:
         """The place whose words its lines have."""
 
@@ -163,7 +159,8 @@ class Asker:
             ChatError: it cannot be sent, or may not be.
         """
         settings = self._settings()
-        self._session.cassette.insert(settings.cassette)
+        for feature in self._session.features:
+            feature.start_question(settings)
         layout = self.layout_of(ask)
         aside = None if layout is None else self._session.conversation.follow(layout)
         order = order_of(ask, layout)
@@ -177,7 +174,7 @@ class Asker:
         lookup = admitted.prepared.lookup
         found = () if lookup is None else lookup.notes
         without: list[str] = []
-        if lookup is None or lookup.source == "service":
+        if admitted.prepared.source == "service":
             without = self._notes(prepared, settings.service)
         notes = (*set_aside_note(aside), *news, *found, *prepared.notes, *without)
         return replace(admitted, notes=notes)
@@ -195,13 +192,9 @@ class Asker:
         """Return a question with the source of its answer, if it may be sent there."""
         prepared = admitted.prepared
         settings = admitted.settings
-        cassette = self._session.cassette.current
-        source: AnswerSource = "service"
-        if cassette is not None:
-            lookup = cassette.look_up(prepared.query, lambda: settings.service.endpoint.is_emulator)
-            prepared = replace(prepared, lookup=lookup)
-            source = lookup.source
-        if source == "service":
+        for feature in self._session.features:
+            prepared = feature.with_source(prepared, settings)
+        if prepared.source == "service":
             self._check(Candidate(prepared, settings.service.endpoint))
         return replace(admitted, prepared=prepared)
 
@@ -215,8 +208,7 @@ class Asker:
         if halt.reason is not None:
             raise ChatInterrupted("Interrupted before it was sent.")
         prepared = admitted.prepared
-        lookup = prepared.lookup
-        source: AnswerSource = "service" if lookup is None else lookup.source
+        source = prepared.source
 
         def setup() -> ServiceSetup:
             if source == "service":
@@ -234,7 +226,7 @@ class Asker:
             halt=halt,
             receiver=receiver,
             question=prepared.ask,
-            lookup=lookup,
+            lookup=prepared.lookup,
         )
         return exchange(sending, self._session.features)
 

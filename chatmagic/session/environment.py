@@ -266,7 +266,7 @@ class ConfiguredEnvironment(Environment):
         Args:
             name: the setting's name.
         """
-        value: str | None = getattr(self.settings, name)
+        value: str | None = getattr(self.settings, name, None)
         return value
 
     def start_emulator(self) -> tuple[str, Secret]:
@@ -288,7 +288,7 @@ class ConfiguredEnvironment(Environment):
         return resolve(
             os.environ,
             self.settings.chosen_cassette,
-            CassetteOptions(self.settings.cassette, self.settings.mode),
+            CassetteOptions(self.setting("cassette"), self.setting("mode")),
             changed_later=self.settings.changed_later & {"cassette", "mode"},
             interactive=self.has_person(),
         )

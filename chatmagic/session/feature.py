@@ -16,7 +16,7 @@ from chatmagic.conversation.question import RequestFacts
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
 from chatmagic.protocol.wire import Request
-from chatmagic.session.environment import ConfiguredEnvironment
+from chatmagic.session.environment import ConfiguredEnvironment, RequestSettings
 from chatmagic.session.exchange import Answer, Sending
 from chatmagic.session.prepare import Prepared
 
@@ -117,6 +117,29 @@ class Feature:
         """
         return proceed(sending)
 
+    def start_question(self, settings: RequestSettings) -> None:
+        """Prepare itself for a question.
+
+        Args:
+            settings: the settings of the question.
+
+        Raises:
+            ChatError: a setting cannot be used; nothing was sent.
+        """
+
+    def with_source(self, prepared: Prepared, settings: RequestSettings) -> Prepared:
+        """Return a question with the source of its answer, if it is another than the service.
+
+        Args:
+            prepared: the question.
+            settings: the settings of the question.
+
+        Raises:
+            ChatError: there is no answer; nothing was sent.
+        """
+        del settings
+        return prepared
+
     def check(self, candidate: Candidate) -> None:
         """Raise an error if a question may not be sent; nothing is reserved.
 
@@ -174,8 +197,8 @@ class Feature:
         del problem
         return []
 
-    def close(self) -> None:
-        """End its work with the session."""
+    def complete(self) -> None:
+        """Write what is not written yet; called between asks, and at the end of the session."""
 
     def status_rows(self, environment: ConfiguredEnvironment) -> list[tuple[str, str]]:
         """Return its rows of ``%chat``, each with a name and its words.

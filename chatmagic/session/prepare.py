@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from chatmagic import _json
 from chatmagic._json import shared_fields
-from chatmagic.cassette.cassette import Lookup
+from chatmagic.cassette.cassette import AnswerSource, Lookup
 from chatmagic.cassette.file import Interaction
 from chatmagic.cassette.match import Query
 from chatmagic.conversation import continuation, magic_line, template
@@ -69,6 +69,11 @@ class Prepared:
     notes: tuple[str, ...]
     left_out: int = 0
     lookup: Lookup | None = None
+
+    @property
+    def source(self) -> AnswerSource:
+        """The source of the answer: the service, unless a cassette gives it or names another."""
+        return "service" if self.lookup is None else self.lookup.source
 
     @property
     def query(self) -> Query:

@@ -13,9 +13,10 @@ from chatmagic.cassette.cassette import MODES, ActiveCassette, Cassette
 from chatmagic.cassette.transports import RecordingTransport
 from chatmagic.errors import ChatError
 from chatmagic.safe_text import counted
-from chatmagic.session.environment import ConfiguredEnvironment
+from chatmagic.session.environment import ConfiguredEnvironment, RequestSettings
 from chatmagic.session.exchange import Answer, Sending, send_request
 from chatmagic.session.feature import Feature, Line, Setting, one_of
+from chatmagic.session.prepare import Prepared
 
 CASSETTE_MODES: Final = {
     "record": "it answers recorded requests; others are sent and saved",
@@ -85,6 +86,34 @@ class Recorder(Feature):
                     return replace(answer, problem=error)
         return answer
 
+    def start_question(self, settings: RequestSettings) -> None:
+        """Insert the chosen cassette.
+
+        Args:
+            settings: the settings of the question.
+
+        Raises:
+            ChatError: the cassette cannot be used.
+        """
+        self.cassette.insert(settings.cassette)
+
+    def with_source(self, prepared: Prepared, settings: RequestSettings) -> Prepared:
+        """Return a question as it is looked up in the cassette, if one is active.
+
+        Args:
+            prepared: the question.
+            settings: the settings of the question.
+
+        Raises:
+            NotRecordedError: the cassette is replayed and does not hold the request.
+            ChatError: no service is configured.
+        """
+        cassette = self.cassette.current
+        if cassette is None:
+            return prepared
+        lookup = cassette.look_up(prepared.query, lambda: settings.service.endpoint.is_emulator)
+        return replace(prepared, lookup=lookup)
+
     def late_news(self, problem: BaseException | None) -> list[Note]:
         """Return lines on exchanges that the cassette's file lacked, or still lacks.
 
@@ -95,7 +124,7 @@ class Recorder(Feature):
         is_own = problem is not None and current is not None and problem is current.trouble
         return [] if is_own else self.cassette.news()
 
-    def close(self) -> None:
+    def complete(self) -> None:
         """Make the cassette as complete in its file as here."""
         self.cassette.keep()
 

@@ -572,34 +572,15 @@ class Session:
         self.tell(Changed())
         return change
 
-    def change_cassette(self, *, again: bool = True, off: bool = False) -> str | None:
-        """Insert the chosen cassette, while no ask is under way.
+    def late_news(self) -> list[Note]:
+        """Let each feature complete its work, while no ask is under way; return lines on it."""
 
-        Args:
-            again: whether to eject the present cassette even if the same one is chosen; otherwise
-                its unsaved exchanges are saved.
-            off: whether to eject the present cassette without inserting one.
+        def complete() -> None:
+            for feature in self.features:
+                feature.complete()
 
-        Returns:
-            A line on the ejected cassette; ``None`` if none was ejected.
-
-        Raises:
-            ChatError: the choice cannot be used.
-        """
-
-        def change() -> str | None:
-            summary = self.cassette.eject() if again else None
-            if not off:
-                # With `off`, only the next ask inserts the environment's cassette again.
-                self.cassette.insert(self.environment.cassette())
-            return summary
-
-        return self.lock.alone("a change of the cassette", change)
-
-    def complete_cassette(self) -> list[Note]:
-        """Save what the cassette's file lacks, while no ask is under way; return lines on it."""
-        self.lock.alone("a change of the cassette", self.cassette.keep)
-        return self.cassette.news()
+        self.lock.alone("a change of the conversation", complete)
+        return [line for feature in self.features for line in feature.late_news(None)]
 
     def follow_pages(self, owner: str | None = None) -> Change | None:
         """Arrange the turns in the order of the page's cells, unless an ask is under way.
@@ -649,9 +630,9 @@ class Session:
         self.took = None
 
     def close(self) -> None:
-        """Close the kept connections, and let each feature end its work."""
+        """Close the kept connections, and let each feature complete its work."""
         for feature in self.features:
-            feature.close()
+            feature.complete()
         self.clients.close()
 
 

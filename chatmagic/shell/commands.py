@@ -78,8 +78,7 @@ def session_in_shell(
         yield session, environment
     finally:
         # A failure to save a cassette is reported, and nothing is left open.
-        session.cassette.eject()
-        for line in session.cassette.news():
+        for line in session.late_news():
             environment.notify(line)
         session.close()
         environment.close()

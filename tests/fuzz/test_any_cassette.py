@@ -23,6 +23,7 @@ from chatmagic.cassette.match import Matcher, Query
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.jupyter.commands.cassette import change_cassette
 from chatmagic.session.events import Ask, Listener
 from chatmagic.session.session import Session
 
@@ -173,7 +174,7 @@ class Machine(RuleBasedStateMachine):
         total, kernel = self.held(), self.pick(number)
         kernel.config = CassetteConfig(self.paths[which], mode)
         try:
-            kernel.session.change_cassette()
+            change_cassette(kernel.session)
         except ChatError:
             assert mode == "replay", "there is no file to replay"
         assert not total - self.held()

@@ -12,6 +12,7 @@ from chatmagic.models import Message, Reply
 from chatmagic.protocol.wire import Request
 from chatmagic.session.exchange import Answer, Sending
 from chatmagic.session.feature import Feature, Line, one_of
+from chatmagic.session.prepare import Prepared
 
 REQUEST = Request((Message("user", "a"),))
 ANY: Any = None
@@ -35,7 +36,10 @@ def test_a_feature_of_its_own_does_nothing() -> None:
     environment = cast("Any", GivenEnvironment())
     assert feature.news() == []
     assert feature.late_news(None) == []
-    feature.close()
+    feature.complete()
+    feature.start_question(ANY)
+    prepared = cast("Prepared", object())
+    assert feature.with_source(prepared, ANY) is prepared
     assert feature.status_rows(environment) == []
     assert [*feature.examine(environment, "python")] == []
     assert (feature.settings, feature.is_standing) == ((), False)

@@ -15,7 +15,6 @@ from chatmagic.session import features
 from chatmagic.session.feature import Feature
 from chatmagic.session.features import FEATURES, all_settings, new_ledger
 from chatmagic.session.ledger import Limit
-from chatmagic.session.recorder import Recorder
 from chatmagic.session.session import Session
 
 
@@ -40,7 +39,7 @@ def test_their_settings_are_those_of_a_kernel() -> None:
         assert settings.traits()[setting.name].help == setting.help
 
 
-@pytest.mark.parametrize("kind", [kind for kind in FEATURES if kind is not Recorder])
+@pytest.mark.parametrize("kind", FEATURES)
 def test_a_question_is_asked_without_any_one_of_them(
     kind: type[Feature], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

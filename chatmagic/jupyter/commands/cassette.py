@@ -54,7 +54,7 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
     kernel.settings.chosen_cassette = options
     kernel.settings.changed_later.clear()
     before = kernel.session.cassette.current
-    summary = kernel.session.change_cassette(off=off)
+    summary = change_cassette(kernel.session, off=off)
     chosen = "No cassette is chosen here."
     if options.file is not None:
         chosen = f"Cassette chosen here: {Path(options.file).name}, {_mode_words(options)}."
@@ -62,6 +62,33 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
     if off and summary and before is not None and before.config.mode == "refresh":
         lines.append(summary)
     return "\n".join([*lines, *_news(kernel.session)])
+
+
+def change_cassette(session: Session, *, again: bool = True, off: bool = False) -> str | None:
+    """Insert the chosen cassette, while no ask is under way.
+
+    Args:
+        session: the session.
+        again: whether to eject the present cassette even if the same one is chosen; otherwise its
+            unsaved exchanges are saved.
+        off: whether to eject the present cassette without inserting one.
+
+    Returns:
+        A line on the ejected cassette; ``None`` if none was ejected.
+
+    Raises:
+        ChatError: the choice cannot be used.
+    """
+
+    def change() -> str | None:
+        cassette = session.cassette
+        summary = cassette.eject() if again else None
+        if not off:
+            # With `off`, only the next ask inserts the environment's cassette again.
+            cassette.insert(session.environment.cassette())
+        return summary
+
+    return session.lock.alone("a change of the cassette", change)
 
 
 def _mode_words(options: CassetteOptions) -> str:
@@ -90,7 +117,7 @@ def _status(kernel: Kernel) -> list[str]:
     if words is not None:
         lines = [f"Cassette: {words}"]
         try:
-            session.change_cassette(again=False)
+            change_cassette(session, again=False)
             facts = _facts(session)
         except ChatError as error:
             lines += [error.line_at("notebook"), NOTHING_IS_SENT]
@@ -123,7 +150,7 @@ def _facts(session: Session) -> list[str]:
 def _prune(kernel: Kernel, given: Arguments) -> str:
     """Run ``%chat_cassette --prune``: it lists the exchanges that ``--yes`` then removes."""
     is_sure = "--yes" in given.options
-    kernel.session.change_cassette(again=False)
+    change_cassette(kernel.session, again=False)
     cassette = kernel.session.cassette.current
     if cassette is None:
         raise given.command.refusal("No cassette is in use, so there is nothing to prune.")
