@@ -26,7 +26,7 @@ from chatmagic._json import iso, shared_fields
 from chatmagic.archive import notebook, output, restore
 from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
 from chatmagic.archive.table import TurnRow
-from chatmagic.audit.cell_code import Asking, asking
+from chatmagic.audit.cell_code import Asking, asking, may_display
 from chatmagic.audit.cell_settings import AskedCell, Finding, Settings
 from chatmagic.audit.named_turns import named_turn_findings
 from chatmagic.audit.sent_values import value_findings
@@ -377,7 +377,7 @@ def _judge_others(audit: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
     others, plan = cell.others, cell.plan
     is_ours = bool(plan.commands) and not plan.code
     shows = any(not command.recorded and not command.is_quiet for command in plan.commands)
-    if "reply" in others and "display" not in plan.code:
+    if "reply" in others and not may_display(cell.source):
         audit.wrong(cell.number, "its reply has no record: it was removed, or pasted")
     elif "output" in others and is_ours and not shows:
         audit.wrong(cell.number, "it shows something that chatmagic did not write")
@@ -416,6 +416,8 @@ def _fits(command: MagicCall, saved: SavedOutput) -> bool:
 
 def _is_typed(command: MagicCall, steering: Steering | None) -> bool:
     """Return whether a magic has the text of an output, if the output has one."""
+    if re.search(r"(?<!\S)(?:\S*=)?[${]\w", command.line):
+        return True  # a variable may hold any word
     if isinstance(steering, Instructions):
         file = steering.value.expression
         typed = Instructions.of_text(command.body or "").text
@@ -480,7 +482,8 @@ def _ended(interaction: Record | Interaction) -> tuple[object, ...]:
 def _judge_copies(files: Sequence[tuple[Audit, Notebook]]) -> None:
     """Add a fault for each reply of a service that stands in two cells, of one file or of two.
 
-    The same request, reply and date are one answer. A replay and the emulator repeat theirs.
+    The same request, reply, date, credits and duration are one answer. A replay and the emulator
+    repeat theirs.
     """
     answers: dict[tuple[object, ...], dict[Path, tuple[Audit, int]]] = defaultdict(dict)
     # A file may be given twice, by its name and by its folder.
@@ -489,7 +492,8 @@ def _judge_copies(files: Sequence[tuple[Audit, Notebook]]) -> None:
         for saved, record in read.turns:
             if record.origin != "live" or record.date is None:
                 continue
-            holders = answers[record.request, record.reply, record.date]
+            facts = record.request, record.reply, record.date, record.credits, record.seconds
+            holders = answers[facts]
             _, first = holders.setdefault(path, (audit, saved.cell))
             if first != saved.cell:
                 audit.wrong(saved.cell, f"its reply is that of cell {first}")

@@ -155,6 +155,23 @@ def asking(sources: Mapping[int, str]) -> Asking:
     )
 
 
+def may_display(source: str) -> bool:
+    """Return whether a cell's code calls something, beside Python's own, that may show a reply.
+
+    Args:
+        source: the cell's source.
+    """
+    # A kernel puts its own functions among those of Python.
+    own = {_OURS, *dir(builtins)} - {"display", "get_ipython"}
+    calls = (node for node in ast.walk(_tree(source)) if isinstance(node, ast.Call))
+    return any(not isinstance(call.func, ast.Name) or call.func.id not in own for call in calls)
+
+
+def _tree(source: str) -> ast.Module:
+    """Return the syntax tree of a cell; an empty one if Python does not parse it."""
+    return parsed_python(python_of(source)) or ast.Module([], [])
+
+
 def _running(steps: Collection[Step], roots: Collection[str]) -> frozenset[int]:
     """Return the cells that run one of these names, or a name that was bound with one of them."""
     by_name: dict[str, list[Step]] = defaultdict(list)

@@ -159,6 +159,7 @@ def test_what_other_versions_rendered_is_not_rendered_again(
     assert told.endswith("cell 1: HTML not checked: other versions rendered it.\n")
 
 
+NOT_KEPT = {"history": False}
 QUESTION = "its question was edited after it was asked."
 OPTIONS = "its options were edited after it was asked."
 NONE = "its source does not ask for the reply below it: edited, moved, or pasted."
@@ -423,7 +424,7 @@ def test_a_reply_whose_record_is_gone_is_told(audited: Audited) -> None:
     """So that a forger does not get by with taking it out; a reply that Python shows has none."""
     gone = page()
     gone["outputs"][0]["metadata"] = {}
-    for asking in ("r = %chat -q a\ndisplay(r)", "r = chatmagic.ask('a')\ndisplay(r)"):
+    for asking in ("r = %chat -q a\nshow(r)", "r = chatmagic.ask('a')\ndisplay(r)"):
         shown = {**gone, "source": asking}
         assert audited([page("a"), shown])[0] == 0
     value = {**gone["outputs"][0], "output_type": "execute_result"}
@@ -479,6 +480,10 @@ def test_what_steers_is_compared_with_its_source(audited: Audited) -> None:
         ("%chat_thread --fork=1 a", [fork], False),
         ("%chat_thread --fork 2 a", [fork], True),
         ("%chat_thread --delete a", [deleted], False),
+        ("%chat_thread $name", [thread], False),
+        ("%chat_thread --fork={n} a", [fork], False),
+        ("%chat_hide $n", [hidden], False),
+        ("%chat_undo $n", [thread], True),
         ("%chat_thread a", [deleted], True),
         ("%chat_thread", [thread], True),
         ("%chat_hide --show 1", [hidden], True),
@@ -493,8 +498,8 @@ def test_what_steers_is_compared_with_its_source(audited: Audited) -> None:
 def test_a_pair_is_named_at_both_files_and_in_the_summary(tmp_path: Path, ran: Ran) -> None:
     """The same request, reply and date, of a service; a replay and the emulator repeat them."""
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
-    first = page("p", date=noon, parameters={"history": False})
-    own = page("own", date=noon, parameters={"history": False})
+    first = page("p", date=noon, parameters=NOT_KEPT)
+    own = page("own", date=noon, parameters=NOT_KEPT)
     other = page("other", date=noon, parameters={"history": False})
     a, b, c = (tmp_path / f"{name}.ipynb" for name in "abc")
     code, told = ran(save(a, [first, own]), save(b, [other, first]), save(c, [other]))
@@ -518,6 +523,12 @@ def test_a_pair_is_named_at_both_files_and_in_the_summary(tmp_path: Path, ran: R
     save(b, [first, own])
     told = ran("--summary", a, b)[1]
     assert told.endswith(f"{a} and {b} have the same 2 replies of a service.\n")
+    # Two answers in one second differ in their credits.
+    two = [
+        page("p", date=noon, credits=replace(FIGURES, remaining=left), parameters=NOT_KEPT)
+        for left in (98, 99)
+    ]
+    assert ran(save(c, two))[0] == 0
     # A file that is given twice is no pair.
     code, told = ran(a, a, tmp_path / "." / "a.ipynb")
     assert (code, "the same" in told) == (0, False)

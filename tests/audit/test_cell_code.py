@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.audit.cell_code import Asking, asking
+from chatmagic.audit.cell_code import Asking, asking, may_display
 
 USER_MAGIC = """
 from IPython.core.magic import register_line_cell_magic
@@ -148,3 +148,20 @@ def test_a_long_chain_of_names_is_followed_in_time() -> None:
     cells = [f"f{at} = f{at + 1}" for at in range(count)]
     found = of("\n".join([*cells, f"f{count} = chatmagic.ask"]), "f0('x')")
     assert found.asks == {2}
+
+
+@pytest.mark.parametrize(
+    ("source", "displays"),
+    [
+        ("display(r)", True),
+        ("show(r)", True),
+        ("IPython.display.display(r)", True),
+        ("r = %chat p\nprint(r)", False),
+        ("%chat p", False),
+        ("for n in (1, 2):\n    %chat p", False),
+        ("display(r", False),
+    ],
+)
+def test_what_may_show_a_reply(source: str, displays: bool) -> None:
+    """Any call but those of Python's own functions."""
+    assert may_display(source) is displays
