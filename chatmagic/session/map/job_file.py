@@ -109,14 +109,13 @@ class RowReply(BodyFacts):
     @classmethod
     def _of(cls, value: Mapping[str, Any], *, is_ours: bool) -> Self:
         """Return the reply of a line's fields; those that were written here need no checks."""
-        usage = Usage.from_json(value)
         known = {name: item for name, item in value.items() if item != ""}
         if "error" not in known:
             known.setdefault("text", "")
         if not is_ours:
-            return cls(**{**fields_from_json(cls, known), "usage": usage})
-        for name in _NO_USAGE:
-            known.pop(name, None)
+            return cls(**{**fields_from_json(cls, known), "usage": Usage.from_json(value)})
+        counts = [known.pop(name, None) for name in _NO_USAGE]
+        usage = None if counts.count(None) == len(counts) else Usage(*counts)
         if "ended_at" in known:
             known["ended_at"] = datetime.fromisoformat(known["ended_at"])
         return cls(**known, usage=usage)
@@ -212,6 +211,8 @@ class JobFile:
         self._at: dict[bytes, int] = {}
         """Offset of the last line of each key; 16 bytes of a digest distinguish keys."""
         self._failed: set[bytes] = set()
+        self._foreign: set[int] = set()
+        """Offsets of lines that do not stand as they were written here."""
         self.unread = 0
         """Number of lines that were not read, such as a damaged one; their rows are asked again."""
         self.edited = 0
@@ -387,7 +388,15 @@ class JobFile:
                     file.seek(at)
                 line = file.readline(LARGEST)
                 position = at + len(line)
-                yield RowReply.from_line(line)
+                yield self._known_reply(line, at)
+
+    def _known_reply(self, line: bytes, at: int) -> RowReply:
+        """Return the reply of a line that was checked when it was read first, or written here."""
+        if at in self._foreign:
+            return RowReply.from_line(line)
+        value = json_of_file(line)
+        value.pop("digest", None)
+        return RowReply._of(value, is_ours=True)  # noqa: SLF001 - its own file
 
     def close(self) -> None:
         """Remove the room, and close the file; may be repeated.
@@ -447,6 +456,7 @@ class JobFile:
         """
         value, is_ours = _fields_of(line)
         if not is_ours:
+            self._foreign.add(at)
             RowReply._of(value, is_ours=False)  # noqa: SLF001 - its own file; checks each field
         self._note(value["key"], value["request"], value["occurrence"], at)
         if value.get("error", "") != "" and not self._replays:
