@@ -12,6 +12,7 @@ import contextvars
 import sys
 from collections.abc import Callable, Sequence
 from html import escape
+from math import inf
 from typing import Any, Final
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -24,6 +25,8 @@ from chatmagic.safe_text import UNTYPESET, unlinked
 from chatmagic.session.events import Ask, Event, Outcome, TextView, View, failure
 
 WAITING: Final = "… waiting for the reply"
+_SECONDS_BETWEEN: Final = 0.055
+"""Least time between two prints in a kernel; Jupyter drops output above 1,000 messages a second."""
 
 
 class Place:
@@ -187,11 +190,23 @@ class Printed(TextView):
         in_page: whether a page shows the printed text, and finds links in it.
         piped: whether it is printed into a pipe or a file, which gets no waiting mark.
         once: whether it is printed when it has ended, as with ``stream = off``.
+        clock: for a kernel, where each print is a message, a clock in seconds, by which there are
+            at most 20 a second; ``None`` prints each fragment at once.
     """
 
-    def __init__(self, *, in_page: bool = False, piped: bool = False, once: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        in_page: bool = False,
+        piped: bool = False,
+        once: bool = False,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
         """Print nothing yet."""
         super().__init__()
+        self._clock = clock
+        self._not_before = -inf
+        self._held = ""  # text that is printed with a later fragment, or at the end
         self._piped = piped
         self._once = once
         self._marked = False
@@ -226,11 +241,29 @@ class Printed(TextView):
         """
         if not self._once:
             self._unmark()
-            self.take(text)
+            self._held += text
+            if self._is_due():
+                self._print_held()
+
+    def _print_held(self) -> None:
+        held = self._held
+        self._held = ""
+        self.take(held)
+
+    def _is_due(self) -> bool:
+        """Return whether the text that arrived may be printed now."""
+        if self._clock is None:
+            return True
+        now = self._clock()
+        is_due = now >= self._not_before
+        if is_due:
+            self._not_before = now + _SECONDS_BETWEEN
+        return is_due
 
     def failed(self) -> None:
-        """Remove the waiting mark, if it is still there."""
+        """Remove the waiting mark, if it is still there, and print the rest of the text."""
         self._unmark()
+        self._print_held()
 
     def _unmark(self) -> None:
         if self._marked:
@@ -244,6 +277,7 @@ class Printed(TextView):
             outcome: the end of the ask, with its reply.
         """
         self._unmark()
+        self._held = ""  # It is part of the rest, which is printed now.
         super().ended(outcome)
         below = "\n".join(f"({line})" for line in self.lines(outcome))
         self.write(self.safe(f"\n\n{below}\n" if below else "\n"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -195,6 +197,39 @@ def test_printing(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     )
     view.failed()
     assert page.messages == []
+
+
+class CountedOutput(io.StringIO):
+    """Standard output that counts how often it is flushed."""
+
+    flushes = 0
+
+    def flush(self) -> None:
+        """Count it."""
+        self.flushes += 1
+
+
+@pytest.mark.parametrize(("is_kernel", "most"), [(True, 20), (False, 601)])
+def test_a_kernel_gets_few_messages(
+    page: Page, monkeypatch: pytest.MonkeyPatch, *, is_kernel: bool, most: int
+) -> None:
+    """At most 20 a second, all flushed at the end; a terminal of one's own gets each at once."""
+    del page
+    now = [0.0]
+    written = CountedOutput()
+    monkeypatch.setattr(sys, "stdout", written)
+    view = reply_views.Printed(piped=True, clock=(lambda: now[0]) if is_kernel else None)
+    view.began([])
+    for _ in range(600):
+        view.fragment("x")
+        now[0] += 1 / 600
+    assert 15 <= written.flushes <= most
+    view.ended(answer(replace(REPLY, text="x" * 600)))
+    assert written.getvalue().startswith("x" * 600 + "\n")
+    view.fragment("a")
+    view.fragment("b")
+    view.failed()
+    assert written.getvalue().endswith("ab")
 
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\rover\u202ewritten\x00"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -267,7 +270,9 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
     if stream == "text" or is_in_text:
         once = stream == "off"
         in_page = execution.audience == "page"
-        return reply_views.Printed(in_page=in_page, piped=execution.piped, once=once)
+        # In a kernel each print is a message.
+        clock = None if isinstance(sys.stdout, io.TextIOWrapper) else time.monotonic
+        return reply_views.Printed(in_page=in_page, piped=execution.piped, once=once, clock=clock)
     return reply_views.Once()
 
 
