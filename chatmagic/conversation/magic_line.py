@@ -15,7 +15,7 @@ import difflib
 import keyword
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from numbers import Number
@@ -355,8 +355,10 @@ def parse_line(
         option.dest: _default(option, settings, recorded) for option in OPTIONS
     }
     prompt = line.strip()
+    is_ended = False
     for flag, option, value, rest in _typed(prompt):
         prompt = rest
+        is_ended = flag == "--"
         if option is not None:
             is_variable = re.fullmatch(_VARIABLE, value or "") is not None
             if is_variable and names is None:
@@ -372,7 +374,33 @@ def parse_line(
             fields[option.dest] = _value(option, flag, word, hint, shown)
         elif flag != "--":
             raise _unknown(flag, settings)
+    if not is_ended:
+        _refuse_dash(prompt)
     return ParsedLine(**fields, prompt=prompt)
+
+
+_DASHED: Final = r"[\u2010-\u2015\u2212]{1,2}([A-Za-z][\w-]*)"
+"""Pattern of an option's word behind a dash of a text, as word processors put it for ``-``."""
+
+
+def _refuse_dash(prompt: str) -> None:
+    """Raise an error for a prompt that begins with an option behind another dash than ``-``.
+
+    Args:
+        prompt: the prompt, behind the options.
+
+    Raises:
+        InputError: it begins so.
+    """
+    dashed = re.match(_DASHED, prompt)
+    if dashed is None:
+        return
+    flag = f"-{dashed[1]}" if len(dashed[1]) == 1 else f"--{dashed[1].lower()}"
+    if flag in BY_FLAG:
+        raise InputError(
+            f"The dash before {dashed[1]} is not that of an option. {_UNSENT}",
+            hint=f"Type {flag} with the key of the minus sign. {_HINT}",
+        )
 
 
 IN_A_VARIABLE: Final = "Put the text into a variable, such as text = …, and write $text."
@@ -627,6 +655,32 @@ def mistaken_command(prompt: str, commands: Sequence[str]) -> str | None:
     if len(words) > 1 or not name.startswith("chat_"):
         return None
     return next(iter(_alike(name, commands)), None)
+
+
+_MODEL_NAME: Final = (
+    # A provider before a name, as other magics write it; else a known family with a version.
+    r"(?i)(?:openai|openai-chat|anthropic|anthropic-chat|ollama|bedrock|bedrock-chat|vertexai|gemini"
+    r"|azure-chat-openai|groq|openrouter|mistralai|mistral|cohere|together|together_ai|nvidia-chat"
+    r"|gpt4all|huggingface_hub|hf|deepseek|xai|google|meta-llama|qwen)[:/][\w.:/-]*\w"
+    r"|(?:gpt|chatgpt|claude|gemini|gemma|llama|codellama|mistral|mixtral|codestral|qwen|qwq|deepseek"
+    r"|phi|command|grok|kimi|glm|granite|nova|olmo|smollm)-?[\w.:-]*\d[\w.:-]*"
+    r"|(?:claude|gemini|mistral|deepseek|grok|gpt)-[\w.:-]*\w|o[1-9](?:-[\w.:-]+)?"
+)
+
+
+def named_model(typed: str, known: Collection[str]) -> str | None:
+    """Return the model that a line names where the prompt stands; ``None`` for any other prompt.
+
+    ``%%chat gpt-4o`` above a question would send the name, and pay for it. Options may follow it.
+
+    Args:
+        typed: the prompt on the line.
+        known: the names of models that the server has listed.
+    """
+    first, *rest = typed.split() or [""]
+    if rest and not rest[0].startswith("-"):
+        return None
+    return first if first in known or re.fullmatch(_MODEL_NAME, first) else None
 
 
 def is_only_help(line: str, body: str | None) -> bool:

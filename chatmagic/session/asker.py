@@ -128,6 +128,9 @@ class Asker:
         Raises:
             InputError: the turn to ask again is no longer in the conversation.
         """
+        if not ask.history:
+            # It carries and keeps no turn, so it waits for no other question.
+            return (f"without history {ask.live}",)
         name = ask.thread_in(self._session.conversation, order_of(ask, self.layout_of(ask)))
         threads = self._session.conversation.threads
         own = {turn.number for turn in threads.get(name, ())}

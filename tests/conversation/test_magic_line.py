@@ -488,3 +488,59 @@ def test_a_loaded_option_names_no_variable() -> None:
         with pytest.raises(InputError, match=r"^-m takes a variable as \$NAME"):
             parse_line(f"{typed} x", names={"secret": "no"})
         assert parse_line(f"{typed} x").model == model
+
+
+@pytest.mark.parametrize(
+    ("line", "flag"),
+    [
+        ("\N{EN DASH}m gpt-4o hello", "-m"),
+        ("\N{EM DASH}model gpt-4o", "--model"),
+        ("-q \N{EN DASH}\N{EN DASH}No-History hello", "--no-history"),
+        ("\N{MINUS SIGN}t 0", "-t"),
+    ],
+)
+def test_another_dash_before_an_option_is_no_prompt(line: str, flag: str) -> None:
+    """Word processors put them for a minus sign."""
+    with pytest.raises(InputError, match="is not that of an option") as raised:
+        parse_line(line)
+    assert (raised.value.hint or "").startswith(f"Type {flag} with")
+
+
+@pytest.mark.parametrize(
+    "line", ["\N{EM DASH}what is this dash?", "-- \N{EN DASH}m is a mass", "a \N{EN DASH}m"]
+)
+def test_another_dash_before_a_word_is_a_prompt(line: str) -> None:
+    """Also behind ``--``, and in the middle of it."""
+    assert parse_line(line).prompt == line.removeprefix("-- ")
+
+
+@pytest.mark.parametrize(
+    ("typed", "model"),
+    [
+        ("gpt-4o", "gpt-4o"),
+        ("openai-chat:gpt-4o -f code", "openai-chat:gpt-4o"),
+        ("anthropic/claude-sonnet-4", "anthropic/claude-sonnet-4"),
+        ("ollama:llama3.2", "ollama:llama3.2"),
+        ("qwen3:0.6b", "qwen3:0.6b"),
+        ("claude-opus", "claude-opus"),
+        ("o3-mini", "o3-mini"),
+        ("my-tune", "my-tune"),
+        ("gpt-4o is a model?", None),
+        ("command", None),
+        ("Hello", None),
+        ("1+1", None),
+        ("", None),
+    ],
+)
+def test_the_name_of_a_model_is_recognized(typed: str, model: str | None) -> None:
+    """By its family, its provider, or the server's own list; with nothing but options behind."""
+    assert magic_line.named_model(typed, ("my-tune",)) == model
+
+
+@pytest.mark.parametrize(
+    ("line", "body", "is_help"),
+    [("Help?", None, True), ("help", " \n", True), ("help", "me", False), ("help me", None, False)],
+)
+def test_a_line_that_is_only_the_word_help(line: str, body: str | None, *, is_help: bool) -> None:
+    """It asks for the help, and not the model."""
+    assert magic_line.is_only_help(line, body) is is_help

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -196,3 +197,22 @@ def test_who_waits_can_be_stopped(server: Server, how: str) -> None:
         assert [turn.prompt for turn in session.conversation] == ["first"]
         assert session.ask("third").text == "third"
     assert len(server.asked) == 2
+
+
+def test_asks_without_history_run_side_by_side() -> None:
+    """Neither carries or keeps a turn, so none waits for another one."""
+    together = threading.Barrier(2)
+
+    def meeting(peer: Peer) -> None:
+        while peer.request() is not None:
+            together.wait(PATIENCE)
+            peer.send(head(headers=STREAMED), chunked(event("a")), chunked(DONE), CHUNKS_END)
+
+    async def both(session: Session) -> list[str]:
+        asks = (session.aask(text, history=False) for text in ("one", "two"))
+        return [reply.text for reply in await asyncio.gather(*asks)]
+
+    with Server(meeting) as server:
+        session = Session(chatmagic.Client(server.origin, auth="none"))
+        assert asyncio.run(both(session)) == ["a", "a"]
+        session.close()

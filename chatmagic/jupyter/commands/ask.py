@@ -72,6 +72,12 @@ def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
             f"Did you mean %{command}? Nothing was sent.",
             hint="To ask just that, put it into a sentence.",
         )
+    model = magic_line.named_model(parsed.prompt, kernel.settings.listed_models)
+    if model is not None:
+        raise InputError(
+            f"{model} is the name of a model, and would be sent as the prompt. Nothing was sent.",
+            hint=f"-m {model} asks this model. To ask just that, put it into a sentence.",
+        )
     return _asked(kernel, given, parsed, text)
 
 

@@ -29,6 +29,8 @@ from chatmagic.session.events import Ask
 _HEAD: Final = ("Reply", "Text", "Notes")
 # Code that is too wide scrolls in its own box.
 _CELL: Final = f'class="{UNTYPESET}" style="contain: inline-size; width: min(40em, 50vw);"'
+_COMPARED: Final = ("--temperature", "--model", "--max-tokens")
+"""The options whose values are compared."""
 _FEW: Final = 2
 """Largest number of requests that are sent without asking the user first."""
 _VALUES: Final = "-t 0 -t 0.7 asks with each number; -t $t or -t {t} takes it from the variable t."
@@ -60,7 +62,7 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
         return None
     if "--pick" in given.options:
         return _pick(kernel, turn, given.options["--pick"])
-    if given.repeated:
+    if any(flag in _COMPARED for flag, _ in given.repeated):
         return _compare(kernel, turn, given)
     return send_question(kernel, *_asked_of(kernel, turn))
 
@@ -74,27 +76,48 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
     ask, execution = _asked_of(kernel, turn)
     settings: dict[str, list[ParsedLine]] = {}
     for flag, word in given.repeated:
+        if flag not in _COMPARED:
+            continue
         parsed = magic_line.parse_line(f"{flag} {word}", names=kernel.shell.user_ns, hint=_VALUES)
         settings.setdefault(flag, []).append(parsed)
     asks = [ask]
     for flag, parsed_lines in settings.items():
         asks = [_with_setting(ask, flag, parsed) for ask in asks for parsed in parsed_lines]
     is_sent = not kernel.is_replaying()
-    if len(asks) > _FEW and is_sent and execution.audience != "machine":
+    if len(asks) > _FEW and is_sent and "--yes" not in given.options:
         takes = stale_cells.cost(kernel.session, len(asks))
-        words = f"{len(asks)} requests{takes and f': {takes}'}.\nAsk? [y/N] "
-        if input(words).strip().lower() not in {"y", "yes"}:
-            raise InputError("The question was not asked again. Nothing was sent.")
+        _agree(f"{len(asks)} requests{takes and f': {takes}'}.")
     reply = None
     for ask in asks:
         reply = send_question(kernel, ask, execution)
     return reply
 
 
+def _agree(words: str) -> None:
+    """Ask the user whether to send several requests.
+
+    Raises:
+        InputError: the answer is no, or nobody can answer.
+    """
+    try:
+        answer = input(f"{words}\nAsk? [y/N] ")
+    except (EOFError, NotImplementedError, OSError):
+        # No input is allowed here, as in a notebook that a program runs.
+        raise InputError(
+            f"Several requests are sent only after a yes, and nobody can answer here: {words} "
+            "Nothing was sent.",
+            hint="--yes sends them without a question.",
+        ) from None
+    if answer.strip().lower() not in {"y", "yes"}:
+        raise InputError("The question was not asked again. Nothing was sent.")
+
+
 def _with_setting(ask: Ask, flag: str, parsed: ParsedLine) -> Ask:
-    """Return a question with a setting that is compared: the temperature or the model."""
+    """Return a question with a setting that is compared: temperature, model or limit."""
     if flag == "--temperature":
         return replace(ask, temperature=parsed.temperature)
+    if flag == "--max-tokens":
+        return replace(ask, max_tokens=parsed.max_tokens)
     return replace(ask, model=parsed.model)
 
 
@@ -302,11 +325,22 @@ RETRY: Final = Command(
         Option(
             "-m, --model MODEL", "ask this model; may be repeated", magic_line.BY_FLAG["-m"].kind
         ),
+        Option(
+            "-n, --max-tokens N",
+            "ask with this upper limit on tokens; may be repeated",
+            magic_line.BY_FLAG["-n"].kind,
+        ),
+        Option("--yes", "send more than two requests without a question"),
         Option("--list", "list its replies, with the settings of each"),
         Option("--pick K", "put back reply K of those since its own cell ran"),
         Option("--stale", "run the stale cells again, after a yes"),
     ),
-    forms=("[--temperature] [--model] [TURN]", "--list [TURN]", "--pick [TURN]", "--stale"),
+    forms=(
+        "[--temperature] [--model] [--max-tokens] [--yes] [TURN]",
+        "--list [TURN]",
+        "--pick [TURN]",
+        "--stale",
+    ),
     waits=False,
 )
 CONTINUE: Final = Command("chat_continue", _continue, forms=("[TURN]",), waits=False)

@@ -526,3 +526,19 @@ def test_a_turn_is_stale_when_its_cell_says_something_else(shell: Shell) -> None
     shell.page("%%chat --above 1\necho:one", "b")
     assert conversation.stale_turns() == ()
     unfollow()
+
+
+def test_the_name_of_a_model_is_no_prompt(shell: Shell, emulator: Emulator) -> None:
+    """Other magics take it there; here it would be sent and paid for."""
+    for source, model in (
+        ("%%chat gpt-4o\nWhat is 1 + 1?", "gpt-4o"),
+        ("%%chat openai-chat:gpt-4o -f code\nA function", "openai-chat:gpt-4o"),
+        ("%chat llama3.2", "llama3.2"),
+    ):
+        event, hint = shell.fails(source).traceback
+        assert f"{model} is the name of a model" in event
+        assert hint.startswith(f"-m {model} asks this model.")
+    assert emulator.requests == []
+    shell.page("%%chat -m gpt-4o\necho:a", "a")
+    shell.page("%chat echo:Is gpt-4o a model?", "b")
+    assert len(emulator.requests) == 2

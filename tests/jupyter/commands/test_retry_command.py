@@ -134,11 +134,27 @@ def test_a_replay_compares_without_a_question(
     compare = "%chat_retry -t 0 -t 1 -t 2 1"
     shell.do(f"%chat_cassette {tmp_path / 'tape.jsonl'} --record")
     shell.page("%chat echo:a", "a")
-    shell.machine(compare)
+    asked_first = shell.fails(compare, person=False)
+    assert "nobody can answer here: 3 requests" in asked_first.traceback[0]
+    assert asked_first.traceback[1] == "--yes sends them without a question."
+    assert len(bodies(emulator)) == 1
+    shell.machine(f"{compare} --yes")
     shell.do("%chat_cassette --replay")
     shell.page("%chat echo:a", "a")
     assert shell.page(compare, "r").texts == ["a"] * 3
     assert len(bodies(emulator)) == 4
+
+
+def test_a_reply_that_stopped_at_its_limit_is_asked_with_a_larger_one(
+    shell: Shell, emulator: Emulator
+) -> None:
+    """The rest of the question is as it was."""
+    shell.page("%chat -n 2 -t 0.5 echo:one two three", "a")
+    shell.page("%chat_retry -n 400", "b")
+    first, second = bodies(emulator)
+    assert (first["max_tokens"], second["max_tokens"]) == (2, 400)
+    assert second["temperature"] == 0.5
+    assert second["messages"] == first["messages"]
 
 
 def test_without_a_turn_above_there_is_nothing_to_ask(shell: Shell, emulator: Emulator) -> None:
