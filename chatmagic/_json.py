@@ -279,6 +279,39 @@ def has_many_values(text: str, most: int = MOST_VALUES) -> bool:
     return next(islice(signs, most, None), None) is not None
 
 
+MOST_ESCAPED: Final = 10_000
+"""Number of characters beyond 16 bits up to which they are escaped before JSON is parsed."""
+_BEYOND: Final = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
+_BEYOND_BEGINS: Final = (b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4")
+
+
+def json_text(content: bytes, encoding: str, errors: str = "strict") -> str:
+    """Return the text of JSON, in which a few characters beyond 16 bits are escapes.
+
+    One of them makes each character of a text take four bytes, also those of large pictures.
+
+    Args:
+        content: the JSON.
+        encoding: its encoding.
+        errors: as for :meth:`bytes.decode`.
+
+    Raises:
+        UnicodeDecodeError: it has another encoding.
+    """
+    if encoding.startswith("utf-8"):
+        count = sum(map(content.count, _BEYOND_BEGINS))
+        if 0 < count <= MOST_ESCAPED:
+            content = _BEYOND.sub(_escape, content)
+    return content.decode(encoding, errors)
+
+
+def _escape(match: re.Match[bytes]) -> bytes:
+    try:
+        return json.dumps(match[0].decode())[1:-1].encode()
+    except UnicodeDecodeError:
+        return match[0]
+
+
 def json_of_file(
     content: bytes, parse_float: Callable[[str], float] | None = None, most: int = MOST_IN_FILE
 ) -> Any:
@@ -293,8 +326,7 @@ def json_of_file(
         TooManyValuesError: it holds more values.
         ValueError: it is no JSON.
     """
-    text = content.decode(json.detect_encoding(content), "surrogatepass")
-    del content  # a large one takes its memory twice, unless the caller keeps it
+    text = json_text(content, json.detect_encoding(content), "surrogatepass")
     if has_many_values(text, most):
         raise TooManyValuesError(f"it holds more than {most:,} values")
     try:

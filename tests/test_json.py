@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import MISSING, dataclass
 from datetime import UTC, datetime, timedelta, timezone
@@ -242,3 +243,23 @@ def test_a_file_has_any_encoding_of_json() -> None:
     """As RFC 4627 has them, with a reader of numbers of the caller's."""
     for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-32"):
         assert _json.json_of_file('["ü", 1.0]'.encode(encoding), lambda _: 5.0) == ["ü", 5]
+
+
+@pytest.mark.parametrize("owls", [0, 1, 3, _json.MOST_ESCAPED + 1])
+def test_a_large_text_takes_one_byte_a_character(owls: int) -> None:
+    """Few characters beyond 16 bits are escaped, so that the others take no more for them."""
+    value = ["x" * 10_000 + "é", "🦉" * owls, "\U0010ffff" * (owls > 0)]
+    content = json.dumps(value, ensure_ascii=False).encode()
+    text = _json.json_text(content, "utf-8")
+    is_narrow = owls <= _json.MOST_ESCAPED
+    assert (max(text) < "\U00010000") is is_narrow
+    assert json.loads(text) == _json.json_of_file(content) == value
+    wide = content.decode().encode("utf-16")
+    assert json.loads(_json.json_text(wide, "utf-16")) == _json.json_of_file(wide) == value
+
+
+def test_damaged_characters_are_no_text() -> None:
+    """They are not escaped, and refused as without any."""
+    for content in (b'"\xf4\xbf\xbf\xbf"', b'"\xf0\x80\x80\x80"', b'"\xf0\x9f"'):
+        with pytest.raises(UnicodeDecodeError):
+            _json.json_text(content, "utf-8")

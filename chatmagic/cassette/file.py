@@ -42,6 +42,7 @@ from chatmagic._json import (
     fields_to_json,
     has_many_values,
     json_field,
+    json_text,
     known_items,
     shared_fields,
     tuple_of,
@@ -621,7 +622,7 @@ class CassetteFile:
         content = content_of(self.path)
         if content != self._content:
             try:
-                text = (content or b"").decode("utf-8-sig")
+                text = json_text(content or b"", "utf-8-sig")
             except UnicodeDecodeError:
                 raise InputError(f"{self.path.name} cannot be read: it is not text.") from None
             read = Content() if content is None else content_from(text, self.path.name)
