@@ -199,8 +199,9 @@ def _audit_notebook(audit: Audit, read: Notebook) -> None:
     audit.remarks += restore.gaps(restored, read)
     code = asking({cell.number: cell.source for cell in read.cells})
     lost = [*read.unreadable]
-    agrees, commands = _compared(audit, read, code, lost)
-    unseen = min((cell.number for cell in read.cells if _hides(cell, code)), default=math.inf)
+    settings = Settings(read.cells, code.shows)
+    agrees, commands = _compared(audit, read, code, settings, lost)
+    unseen = _first_unseen(read, code, settings)
     numbers = {saved: restored.numbers.get(saved, 0) for saved, _ in read.turns}
     places = {
         saved: PlacedTurn(saved.cell, *restored.asked[number])
@@ -304,7 +305,7 @@ def _rendered(saved: SavedOutput, record: Record) -> bool | None:
 
 
 def _compared(
-    audit: Audit, read: Notebook, code: Asking, lost: list[int]
+    audit: Audit, read: Notebook, code: Asking, settings: Settings, lost: list[int]
 ) -> tuple[dict[SavedOutput, bool | None], dict[SavedOutput, MagicCall]]:
     """Compare each cell's source with its outputs, and add the differences.
 
@@ -312,6 +313,7 @@ def _compared(
         audit: the audit.
         read: the notebook.
         code: the cells whose code may ask.
+        settings: the settings in force at each cell.
         lost: gets the numbers of the cells whose turn is not in the file.
 
     Returns:
@@ -323,7 +325,6 @@ def _compared(
     shown: dict[int, list[SavedOutput]] = defaultdict(list)
     for saved in read.outputs:
         shown[saved.cell].append(saved)
-    settings = Settings(read.cells, code.shows)
     asked: list[AskedCell] = []
     functions = [
         command for cell in read.cells for command in cell.plan.commands if not command.is_once
@@ -444,11 +445,24 @@ def _cassettes(read: Notebook) -> set[str]:
     return {path.name for path in words if is_cassette(path)}
 
 
-def _hides(cell: NotebookCell, code: Asking) -> bool:
-    """Return whether a cell may have asked without an output: quietly, from Python, by a load."""
+def _first_unseen(read: Notebook, code: Asking, settings: Settings) -> float:
+    """Return the number of the first cell that may have asked without an output; infinity for none.
+
+    It asks quietly, from Python, by a load, or its output went elsewhere.
+    """
     names = {"chat_panel", "chat_load"}
-    asks_quietly = any(command.is_quiet or command.name in names for command in cell.plan.commands)
-    return asks_quietly or cell.number in code.asks or "live" in cell.others
+    shown = {saved.cell for saved, _ in read.turns}
+    for cell in read.cells:
+        commands = cell.plan.commands
+        is_quiet = settings.may_be_quiet(cell.number) and any(command.asks for command in commands)
+        if (
+            is_quiet
+            or any(command.is_quiet or command.name in names for command in commands)
+            or cell.number in code.asks | (code.captures - shown)
+            or "live" in cell.others
+        ):
+            return cell.number
+    return math.inf
 
 
 def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str]:

@@ -16,7 +16,7 @@ import sys
 import tokenize
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -33,6 +33,8 @@ _OURS: Final = "_chatmagic_command_"
 _ELSEWHERE: Final = "_not_in_the_notebook_"
 """Name in place of what no cell shows."""
 _API: Final = "_asks_by_python_"
+_CAPTURED: Final = "_output_goes_elsewhere_"
+"""Name in a block whose output may go elsewhere: of ``with``, or of ``%%capture``."""
 _SHELL: Final = frozenset({
     _ELSEWHERE, "get_ipython", "exec", "eval", "__import__", "globals", "locals",
     ".get_ipython", ".import_module", ".magic", ".run_cell", ".run_cell_async",
@@ -110,12 +112,14 @@ class Asking:
         asks: these, and cells that may ask a question of Python's, which leaves no record.
         calls: cells that may run the magics in a definition, perhaps of another cell.
         runs: these, and cells whose code runs a magic of chatmagic itself.
+        captures: cells that run a magic of chatmagic whose output may go elsewhere.
     """
 
     shows: frozenset[int]
     asks: frozenset[int]
     calls: frozenset[int]
     runs: frozenset[int]
+    captures: frozenset[int] = frozenset()
 
 
 def asking(sources: Mapping[int, str]) -> Asking:
@@ -143,7 +147,7 @@ def asking(sources: Mapping[int, str]) -> Asking:
     bound.update(name for step in steps for name in step.binds)
     used = {name for step in steps for name in step.mentions if name[0] != "."}
     used = {name for name in used if not re.fullmatch(r"_i{0,3}\d*", name)}
-    shell = _SHELL | (used - bound - _KNOWN_NAMES - aliases - {_OURS, _API})
+    shell = _SHELL | (used - bound - _KNOWN_NAMES - aliases - {_OURS, _API, _CAPTURED})
     defining = [step for step in steps if _OURS in step.mentions and step.defines]
     calls = _running(steps, frozenset(name for step in defining for name in step.binds))
     runs = frozenset(step.cell for step in steps if step.runs and _OURS in step.mentions)
@@ -152,6 +156,7 @@ def asking(sources: Mapping[int, str]) -> Asking:
         asks=_running(steps, shell | _PYTHON),
         calls=calls,
         runs=calls | runs,
+        captures=frozenset(step.cell for step in defining if _CAPTURED in step.mentions),
     )
 
 
@@ -248,7 +253,7 @@ def _captured(number: int, source: str) -> Iterator[Step]:
     first, _, body = source.lstrip().partition("\n")
     if (words := first.split())[:1] == ["%%capture"]:
         names = frozenset(word for word in words[1:] if word.isidentifier())
-        yield Step(number, _tokens(python_of(body)), names, defines=True)
+        yield Step(number, _tokens(python_of(body)) | {_CAPTURED}, names, defines=True)
 
 
 def _tokens(text: str) -> frozenset[str]:
@@ -305,7 +310,8 @@ class _Reader:
                     yield from self.steps([*node.body, *node.orelse])
                 case ast.With() | ast.AsyncWith():
                     names = {name for item in node.items for name in _stored(item.optional_vars)}
-                    yield self._step([node], names, defines=True)
+                    block = self._step([node], names, defines=True)
+                    yield replace(block, mentions=block.mentions | {_CAPTURED})
                     yield self._step([item.context_expr for item in node.items], runs=True)
                     yield from self.steps(node.body)
                 case ast.Try() | ast.TryStar():

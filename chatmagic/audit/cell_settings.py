@@ -95,7 +95,8 @@ class Settings:
         for cell in cells:
             number = cell.number
             if number in unknown:
-                in_force = dict.fromkeys([*_FACTS, _MODEL, _QUIET], (number, _UNKNOWN))
+                # Whether it makes the questions quiet, too, is not supposed.
+                in_force |= dict.fromkeys([*_FACTS, _MODEL], (number, _UNKNOWN))
             below = {**in_force}
             for name, value in _made_by(cell, below):
                 below[name] = number, value

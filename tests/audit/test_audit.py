@@ -81,6 +81,9 @@ def test_a_quiet_cell_above_is_no_fault(audited: Audited) -> None:
     for asks in (
         cell("r = %chat -q b\nprint(r)", shown),
         cell("chatmagic.ask('b')", shown),
+        cell("with widgets.Output() as box:\n    %chat b\nbox"),
+        cell("%%capture\n%chat b"),
+        cell("%config ChatMagics.quiet = True\n%chat b"),
         cell("%chat --quiet -t 0.5 b\nprint()", shown),
         cell("%chat -q between"),
     ):

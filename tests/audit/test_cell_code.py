@@ -140,6 +140,7 @@ def test_a_magic_within_a_definition_runs_where_that_is_used() -> None:
     )
     assert found.calls == {2, 3, 5, 8}
     assert found.runs - found.calls == {4, 6, 7, 9}
+    assert found.captures == {4, 7}
 
 
 def test_a_long_chain_of_names_is_followed_in_time() -> None:

@@ -158,5 +158,5 @@ def test_a_quiet_setting_is_that_of_code(told: Told) -> None:
     """Below it a question needs no output; in a text it does nothing."""
     quiet = "%config ChatMagics.quiet = True"
     assert told([cell(quiet), cell("%chat a")]) == []
-    for other in (text_cell(quiet), cell("%config ChatMagics.quiet = False")):
+    for other in (text_cell(quiet), cell("%config ChatMagics.quiet = False"), cell("%run a.py")):
         assert len(told([other, cell("%chat a")])) == 1
