@@ -102,7 +102,7 @@ def swallows_unseen(node: ast.AST) -> bool:
     is_broad = node.type is None or BROAD.search(ast.unparse(node.type)) is not None
     # An attribute is where another thread finds it; these two values are raised by who asked.
     name = node.name
-    value = rf"return (?:Answer\(stream\.reply, |_Ending\(problem=){name}\)"
+    value = rf"return (?:Answer\(stream\.reply, |Ending\(problem=){name}(?:, [\w=.]+)?\)"
     handed_on = rf"raise|return {name}|{value}|self\.\w+ = {name}"
     hands_on = re.fullmatch(handed_on, ast.unparse(node.body[-1]))
     return is_broad and hands_on is None and "log_swallowed(" not in ast.unparse(node)

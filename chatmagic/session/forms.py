@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, get_args
 
 from chatmagic import _json_reply
-from chatmagic._log import log_swallowed
+from chatmagic._log import log_swallowed, swallowed
 from chatmagic.advice import GOES_ON, KEPT, sentences
 from chatmagic.conversation import template
 from chatmagic.conversation.question import Format, RequestFacts, Schema, Value
@@ -153,7 +152,7 @@ def _moved_reference(path: Any) -> Any:
 def _read(value: Any, schema: Schema) -> Any:
     """Return the instance that a value stands for, also in the object of :func:`in_an_object`."""
     if isinstance(value, dict) and [*value] == [WRAPPED] and not _is_object(schema.document):
-        with suppress(Exception):  # it may be a value of the schema as it is
+        with swallowed():  # it may be a value of the schema as it is
             return schema.read(value[WRAPPED])
     return schema.read(value)
 
