@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from itertools import chain, islice
 from typing import Any, Final, TypeVar, get_args
@@ -22,6 +22,10 @@ from chatmagic.safe_text import without_lone_surrogates
 _Value = TypeVar("_Value")
 
 _DIGEST: Final = "[0-9a-f]{64}"
+_FRACTION: Final = r"(?a)(.*T\d\d:?\d\d)([.,]\d{1,9})(Z|[+-][\d:]+)?"
+"""Time with a fraction of a minute, which Python reads as one of a second."""
+MOST_DIGITS: Final = 4300
+"""Largest number of digits of a whole number: as many as Python reads by default."""
 _TIMESTAMP: Final = r"(?a)\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}"
 
 
@@ -63,8 +67,12 @@ def timestamp(value: object) -> datetime | None:
     """
     if not isinstance(value, str) or not re.match(_TIMESTAMP, text := value.strip().upper()):
         return None
+    minutes = 0.0
+    if fraction := re.fullmatch(_FRACTION, text.replace(" ", "T", 1)):
+        minutes = float(fraction[2].replace(",", "."))
+        text = f"{fraction[1]}{fraction[3] or ''}"
     try:
-        when = datetime.fromisoformat(text)
+        when = datetime.fromisoformat(text) + timedelta(minutes=minutes)
         return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
@@ -330,9 +338,15 @@ def json_of_file(
     if has_many_values(text, most):
         raise TooManyValuesError(f"it holds more than {most:,} values")
     try:
-        return json.loads(text, parse_float=parse_float)
+        return json.loads(text, parse_float=parse_float, parse_int=_whole)
     except RecursionError:
         raise ValueError("its values are nested too deeply") from None
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number in it has more than {MOST_DIGITS:,} digits")
+    return int(digits)
 
 
 canonical: Final = json.JSONEncoder(

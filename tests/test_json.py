@@ -65,6 +65,9 @@ def test_what_is_no_finite_number(value: object) -> None:
         (" 2026-01-01T09:30:00 ", NOW),
         ("2026-01-01 10:30+01:00", NOW),
         ("0001-01-01T00:00:00+01:00", None),
+        ("2026-01-01T09:29.5+00:00", NOW - timedelta(seconds=30)),
+        ("2026-01-01 09:29,25Z", NOW - timedelta(seconds=45)),
+        ("20260101T0929.75", NOW - timedelta(seconds=15)),
         ("2026-01-01", None),
         ("20260101T093000Z", NOW),
         ("2026-01-01t09:30:00z", NOW),
@@ -263,3 +266,10 @@ def test_damaged_characters_are_no_text() -> None:
     for content in (b'"\xf4\xbf\xbf\xbf"', b'"\xf0\x80\x80\x80"', b'"\xf0\x9f"'):
         with pytest.raises(UnicodeDecodeError):
             _json.json_text(content, "utf-8")
+
+
+def test_a_number_of_a_file_is_not_too_long() -> None:
+    """The error does not give Python's advice on an option of the interpreter."""
+    assert _json.json_of_file(b"[" + b"9" * 4_300 + b"]") == [int("9" * 4_300)]
+    with pytest.raises(ValueError, match=r"^a number in it has more than 4,300 digits$"):
+        _json.json_of_file(b"[" + b"9" * 4_301 + b"]")

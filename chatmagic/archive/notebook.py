@@ -265,12 +265,16 @@ def parse_notebook(content: bytes, path: Path) -> Notebook:
     Raises:
         InputError: it is not a notebook of format 4, or holds too many values.
     """
+    if not content.strip():
+        raise InputError(f"{path} is empty.")
     try:
         value = _json.json_of_file(content, _number)
     except _json.TooManyValuesError as error:
         raise InputError(f"{path} cannot be read: {error}.", hint=_files.SMALLER) from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is no notebook: it is not UTF-8.") from None
     except ValueError:
-        value = None
+        raise InputError(f"{path} is no notebook: it is no JSON.") from None
     listed = _json.json_at(value, "cells") if _json.json_at(value, "nbformat") == READABLE else None
     if not isinstance(listed, list):
         raise InputError(f"{path} is not a notebook of format {READABLE}.")

@@ -145,23 +145,29 @@ def of_conversation(conversation: Conversation) -> list[TurnRow]:
 def turns(*patterns: str | os.PathLike[str]) -> Any:
     """Return the turns in notebook files as a pandas DataFrame, one row each; nothing is run.
 
-    A fault of a turn, or of its file, stands in the column ``error``.
+    A fault of a turn, or of its file, stands in the column ``error``. So does a pattern that names
+    no file, beside others that do.
 
     Args:
         *patterns: paths, such as ``"*.ipynb"`` or ``"work/**/*.ipynb"``.
 
     Raises:
-        InputError: no file has such a name.
+        InputError: no file has any of these names.
         ImportError: pandas is not installed.
     """
     rows: list[TurnRow] = []
+    unnamed: list[str] = []
     for pattern in patterns:
         name = os.path.expanduser(pattern)  # noqa: PTH111 - a pattern, which is no path
         files = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - it may be absolute
         if not files:
-            raise InputError(f"No file is named {one_line(str(pattern), _SHOWN)}.")
+            error = f"No file is named {one_line(str(pattern), _SHOWN)}."
+            rows.append(TurnRow(file=str(pattern), error=error))
+            unnamed.append(error)
         for file in files:
             rows += of_file(file)
+    if unnamed and len(unnamed) == len(patterns):
+        raise InputError(unnamed[0])
     return dataframe(TurnRow, rows)
 
 

@@ -288,6 +288,9 @@ def _is_a_host(parts: SplitResult) -> bool:
         return "%" not in host and re.fullmatch(r"\[[0-9a-f:.]+\](?::[0-9]*)?", rest) is not None
     name, _, port = rest.partition(":")
     is_name = _NAME.issuperset(host) and "" not in host.split(".")
+    if re.fullmatch(r"(?:.*\.)?(?:0x[0-9a-f]*|\d+)", host):
+        # A browser and curl read a number in other notations, too, which differ.
+        ipaddress.IPv4Address(host)
     return is_name and name != "" and not port.strip(_DIGITS)
 
 

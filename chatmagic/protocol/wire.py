@@ -415,8 +415,13 @@ def _as_written(value: object) -> str:
         return "error"
 
 
+def _whole(digits: str) -> float:
+    """Return a whole number; infinity, which is no figure, if Python reads no number so long."""
+    return int(digits) if len(digits) <= _json.MOST_DIGITS else math.inf
+
+
 # Raw control characters inside a string are accepted: the text matters more than the standard.
-JSON_DECODER: Final = json.JSONDecoder(strict=False)
+JSON_DECODER: Final = json.JSONDecoder(strict=False, parse_int=_whole)
 """Decoder of JSON; raises :exc:`ValueError` and :exc:`RecursionError`."""
 
 _LONGEST_WORD: Final = len("-Infinity")

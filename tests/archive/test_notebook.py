@@ -41,10 +41,6 @@ def test_turns_are_found_in_the_order_of_the_cells() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
-        b"\xff\xfe",
-        b"[" * 100_000,
-        b"[1" + b"0" * 5000 + b"]",
         b"[]",
         b'{"nbformat": true, "cells": []}',
         b'{"nbformat": 3, "worksheets": []}',
@@ -55,6 +51,23 @@ def test_turns_are_found_in_the_order_of_the_cells() -> None:
 def test_what_is_no_notebook_is_told(content: bytes) -> None:
     """In one line."""
     with pytest.raises(InputError, match=r"other\.ipynb is not a notebook of format 4"):
+        notebook.parse_notebook(content, HERE)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b" \n", "is empty"),
+        (b"\x80{}", "is no notebook: it is not UTF-8"),
+        (b"{", "is no notebook: it is no JSON"),
+        (b"[" * 100_000, "is no notebook: it is no JSON"),
+        (b"[1" + b"0" * 5000 + b"]", "is no notebook: it is no JSON"),
+    ],
+)
+def test_a_file_of_another_kind_is_told_by_its_fault(content: bytes, words: str) -> None:
+    """In one line."""
+    with pytest.raises(InputError, match=rf"other\.ipynb {words}\.$"):
         notebook.parse_notebook(content, HERE)
 
 

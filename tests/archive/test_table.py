@@ -68,7 +68,7 @@ def test_errors_stand_beside_the_data(tmp_path: Path) -> None:
     assert list(of_file(str(tmp_path / "b.ipynb"))) == [
         TurnRow(
             file=str(tmp_path / "b.ipynb"),
-            error=f"{tmp_path / 'b.ipynb'} is not a notebook of format 4.",
+            error=f"{tmp_path / 'b.ipynb'} is no notebook: it is no JSON.",
         )
     ]
 
@@ -82,7 +82,7 @@ def test_the_manual_names_the_columns() -> None:
 
 
 def test_files_are_named_by_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In their order; nothing is run, and a name of no file is an error."""
+    """In their order; nothing is run, and a name of no file is an error, alone one that fails."""
     rows: list[TurnRow] = []
 
     def keep(_: type, made: Iterable[TurnRow]) -> str:
@@ -103,8 +103,11 @@ def test_files_are_named_by_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ]
     chatmagic.turns("**/*.ipynb")
     assert [row.prompt for row in rows] == ["one", "two", "three"]
+    chatmagic.turns("*.ipynb", "*.txt")
+    assert [row.prompt for row in rows] == ["one", "two", None]
+    assert (rows[-1].file, rows[-1].error) == ("*.txt", "No file is named *.txt.")
     with pytest.raises(InputError, match=r"No file is named \*\.txt\."):
-        chatmagic.turns("*.ipynb", "*.txt")
+        chatmagic.turns("*.txt", "*.md")
 
 
 def test_a_session_has_a_row_for_each_turn(session: Session) -> None:

@@ -526,8 +526,19 @@ def test_json_that_ends_anywhere_is_known_to_be_cut() -> None:
         r' {"c": {}}], "d": "\\"}'
     )
     assert all(cut(whole[:end]) for end in range(1, len(whole)))
-    for text in ('{a: oops, "b": 1}', f"{whole} and much behind", "[" * 100_000, "9" * 5_000):
+    for text in ('{a: oops, "b": 1}', f"{whole} and much behind", "[" * 100_000):
         assert not cut(text), text
+
+
+@pytest.mark.parametrize("digits", ["9" * 4_301, "-" + "9" * 5_000])
+def test_a_number_of_any_length_is_read(digits: str) -> None:
+    """Python reads no more than 4,300 digits; a longer figure is unknown, and the text is kept."""
+    body = (
+        f'{{"choices": [{{"delta": {{"content": "x"}}}}], "usage": {{"prompt_tokens": {digits}}}}}'
+    )
+    chunk = Chunk.from_json(wire.JSON_DECODER.decode(body))
+    assert chunk.content == "x"
+    assert chunk.usage is None or chunk.usage.prompt_tokens is None
 
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
