@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Final
 
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import MAIN, NOTHING, Carried, Turn
@@ -109,6 +110,8 @@ class Window:
         Args:
             turn: the turn in this place.
         """
+        if turn.instructions is not None and turn.instructions.expression == ARGUMENT:
+            return True  # its own, whatever holds at the place
         then = turn.instructions and turn.instructions.sha256
         now = self.instructions and self.instructions.sha256
         return then == now
@@ -122,6 +125,10 @@ class Window:
         turns = (*self.turns, turn)
         visible = self.carried.followed_by(turn.number, turn.recorded_digest)
         return replace(self, line=turns, index=len(turns), last=None, visible=visible)
+
+
+ARGUMENT: Final = "ask(instructions=…)"
+"""Source of the instructions of one question alone, in place of a file."""
 
 
 @dataclass(slots=True)

@@ -168,6 +168,7 @@ class Asker:
         aside = None if layout is None else self._session.conversation.follow(layout)
         order = order_of(ask, layout)
         window = ask.window_in(self._session.conversation, order) if ask.history else NOTHING
+        window = ask.instruct(window)
         prepared = prepare(ask, window, self._session.environment.named, settings.before_address)
         admitted = self._looked_up(Admitted(ask, prepared, (), order, settings))
         place = self._session.place
@@ -322,6 +323,7 @@ class Asker:
             conversation.follow(layout)
         order = order_of(ask, layout)
         window = ask.window_in(conversation, order) if ask.history else NOTHING
+        window = ask.instruct(window)
         prepared = prepare(ask, window, self._session.environment.named, settings.before_address)
         return self._checked(prepared, service, cassette)
 

@@ -18,11 +18,12 @@ from chatmagic.conversation.question import (
     Entry,
     Parameters,
     RequestFacts,
+    Value,
     thread_name,
 )
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.turn import MAIN, Turn
-from chatmagic.conversation.window import Window
+from chatmagic.conversation.window import ARGUMENT, Window
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.models import Reply
 from chatmagic.safe_text import counted, one_line, to_terminal, visible, without_lone_surrogates
@@ -46,6 +47,7 @@ class Ask(RequestFacts):
         notes: lines on the values in the prompt, to show while the reply is awaited.
         background: for a question in the background the page's name of its cell, empty if unknown;
             ``None`` for a cell that waits for the reply.
+        instructions: instructions of this question alone; ``None`` for those at its place.
         live: its name in pages, unique among all kernels.
     """
 
@@ -59,6 +61,7 @@ class Ask(RequestFacts):
     part: Turn | None = None
     notes: tuple[str, ...] = ()
     background: str | None = field(default=None, repr=False)
+    instructions: str | None = None
     live: str = field(
         default_factory=lambda: os.urandom(6).hex(), init=False, repr=False, compare=False
     )
@@ -109,6 +112,23 @@ class Ask(RequestFacts):
             raise InputError(f"The prompt is text, not {type(prompt).__name__}. Nothing was sent.")
         if not prompt.strip():
             raise InputError(EMPTY)
+
+    def instruct(self, window: Window) -> Window:
+        """Return a window with the question's own instructions, if it has some.
+
+        Args:
+            window: the part of a conversation that the request carries.
+
+        Raises:
+            InputError: they are no text.
+        """
+        text: object = self.instructions
+        if text is None:
+            return window
+        if not isinstance(text, str):
+            raise InputError(f"instructions is text, not {type(text).__name__}. Nothing was sent.")
+        value = Value.of_text(ARGUMENT, text, "instructions") if text.strip() else None
+        return replace(window, instructions=value)
 
     def window_in(self, conversation: Conversation, order: Sequence[str] | None) -> Window:
         """Return the part of a conversation that the request carries.

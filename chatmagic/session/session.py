@@ -203,6 +203,7 @@ class Session:
         last: int | None = None,
         thread: str | None = None,
         hide: bool = False,
+        instructions: str | None = None,
         format: Format = "markdown",
         schema: type[_Parsed] | Mapping[str, object] | Adapter[_Parsed] | None = None,
         allow_secrets: bool = False,
@@ -222,6 +223,8 @@ class Session:
             last: largest number of turns to carry, the newest.
             thread: name of its thread; ``None`` for the thread of its place.
             hide: whether later requests leave the turn out.
+            instructions: instructions of this question alone; ``None`` takes those of its place,
+                and an empty text none.
             format: form of the reply: ``markdown``, ``text``, ``code`` or ``json``; of JSON,
                 :attr:`Reply.parsed` has the value.
             schema: the schema of the JSON: a pydantic model, a dataclass, a TypedDict or a JSON
@@ -252,6 +255,7 @@ class Session:
             last=last,
             thread=thread,
             hide=hide,
+            instructions=instructions,
             format=format,
             allow_secrets=allow_secrets,
             schema=schema_name,
@@ -330,6 +334,7 @@ class Session:
         max_tokens: int | None = None,
         temperature: float | None = None,
         model: str | None = None,
+        instructions: str | None = None,
         stream: bool = True,
         format: Format = "markdown",
         schema: object = None,
@@ -357,6 +362,7 @@ class Session:
             max_tokens: as for :meth:`ask`.
             temperature: as for :meth:`ask`.
             model: as for :meth:`ask`.
+            instructions: instructions of each row.
             stream: as for :meth:`ask`.
             format: as for :meth:`ask`.
             schema: as for :meth:`ask`.
@@ -387,6 +393,7 @@ class Session:
             max_tokens=max_tokens,
             temperature=temperature,
             model=model,
+            instructions=instructions,
             stream=stream,
             history=False,
             format=format,

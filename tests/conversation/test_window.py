@@ -15,7 +15,7 @@ from chatmagic.conversation.question import Value
 from chatmagic.conversation.state import place_below
 from chatmagic.conversation.steering import Hiding, ThreadStart
 from chatmagic.conversation.turn import Turn
-from chatmagic.conversation.window import Position, Window
+from chatmagic.conversation.window import ARGUMENT, Position, Window
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
 
@@ -73,6 +73,8 @@ def test_a_turn_carried_the_instructions_that_hold() -> None:
     assert Window(instructions=Value.of_text("", "x")).instructs_as(turn)
     assert not Window(instructions=Value.of_text("", "y")).instructs_as(turn)
     assert not Window().instructs_as(turn)
+    own = replace(turn, instructions=Value.of_text(ARGUMENT, "z"))
+    assert Window().instructs_as(own)
 
 
 def test_what_stands_above_is_gone_past_once() -> None:

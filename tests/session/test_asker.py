@@ -175,3 +175,30 @@ def test_what_was_sent_shorter_replays_strictly(tmp_path: Path) -> None:
     sent = ["aaaa", "aaaa bbbb", "bbbb", "aaaa bbbb cccc", "cccc"]
     # A recorded error is asked for again while recording.
     assert service.prompts == [*sent, "aaaa bbbb", "aaaa bbbb cccc"]
+
+
+def test_a_question_may_have_instructions_of_its_own(
+    session: Session, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They go along with it alone, also with the rows of a map, and make no turn stale."""
+    monkeypatch.chdir(tmp_path)
+    session.ask("echo:one", instructions="Answer in French.")
+    session.ask("echo:two")
+    session.ask("echo:three", instructions="Be brief.", history=False)
+    rows = session.map("echo:{{ it }}", ["four"], instructions="Be polite.", yes=True)
+    assert [row.error for row in rows] == [None]
+    contents = [request.body["messages"][0]["content"] for request in emulator.requests]
+    assert "Answer in French." in contents[0]
+    assert contents[0].endswith("echo:one")
+    assert "French" not in str(emulator.requests[1].body)
+    assert "Be brief." in contents[2]
+    assert "Be polite." in contents[3]
+    assert contents[3].endswith("echo:four")
+    assert session.conversation.stale_turns() == ()
+    preview = session.preview(Ask("echo:x", instructions="Be kind.", history=False))
+    assert "with instructions from ask(instructions=…) of 8 characters" in preview.notes
+    assert "instructions" not in str(session.preview(Ask("x", instructions=" ")).notes)
+    with pytest.raises(InputError, match="instructions is text, not int"):
+        session.ask("echo:x", instructions=3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="The text of instructions holds"):
+        session.map("{{ it }}", ["a"], instructions="Use AKIAIOSFODNN7ABCDEFG now.", yes=True)

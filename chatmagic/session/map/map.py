@@ -26,6 +26,7 @@ class MapArguments(TypedDict, total=False):
     max_tokens: int | None
     temperature: float | None
     model: str | None
+    instructions: str | None
     stream: bool
     format: Format
     schema: object

@@ -110,17 +110,18 @@ class RowTemplate:
         self._text = ask.prompt
         self._variables = () if ask.allow_secrets else environment_secrets()
         self._refuse_secrets(ask, setup)
-        self._prepared = prepare(ask, Window(), environment.named, setup)
+        self._prepared = prepare(ask, ask.instruct(Window()), environment.named, setup)
         self.ask = self._prepared.ask
         """The question of each row, with its options and its schema."""
-        self._front = self.ask.prompt.removesuffix(ask.prompt)
+        self._front = self._prepared.request.messages[-1].content.removesuffix(ask.prompt)
         fields = self._fields() if columns else ()
         self.columns = Columns(_column_name(column), self.is_parsed, fields)
         """The columns of the result."""
 
     def _refuse_secrets(self, ask: Ask, setup: Setup) -> None:
         fields = json.dumps({**(setup.extra_body or {})}, ensure_ascii=False, default=str)
-        for place, text in (("The template", ask.prompt), ("extra_body", fields)):
+        texts = ("The template", ask.prompt), ("extra_body", fields)
+        for place, text in (*texts, ("The text of instructions", ask.instructions or "")):
             if not ask.allow_secrets and (secret := secret_in(text, self._variables)) is not None:
                 raise InputError(
                     f"{place} holds {secret}. Nothing was sent.",
