@@ -90,5 +90,6 @@ def sent_each_time(
         assert headless(again_path, cells, raising) == replies
     assert taken(service) == []
     for result in audit.audit_all([path, tape]):
-        assert (result.problems, result.in_order) == ([], True), result
+        # A cell with an error or a warning that was sent along cannot be compared.
+        assert result.problems == [], result
     return first
