@@ -6,13 +6,17 @@ import asyncio
 import contextvars
 from collections.abc import Callable, Coroutine
 from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from chatmagic.client.halt import Halt
 from chatmagic.session.worker import NAP
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
+
+
+INTERRUPTED: Final = "ChatInterrupted: Interrupted while the reply was awaited."
+"""What IPython shows of an ask that was cancelled, in place of the traceback of the event loop."""
 
 
 def awaitable(ask: Callable[_Given, _Result]) -> Callable[_Given, Coroutine[Any, Any, _Result]]:
@@ -34,9 +38,11 @@ def awaitable(ask: Callable[_Given, _Result]) -> Callable[_Given, Coroutine[Any,
             while not reply.done():
                 await asyncio.wait([reply], timeout=NAP)
             return reply.result()
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             halt.stop()
             reply.cancel()
+            # It stays the very type that asyncio expects, and IPython shows one line of it.
+            error._render_traceback_ = lambda: [INTERRUPTED]  # type: ignore[attr-defined]
             raise
 
     return call

@@ -11,6 +11,7 @@ import pytest
 from logged import Emulator
 from shells import FIXED
 
+from chatmagic.session.coroutine import INTERRUPTED
 from chatmagic.session.session import Session
 
 
@@ -30,8 +31,10 @@ def test_an_awaited_ask_lets_other_tasks_go_on(session: Session, emulator: Emula
         task = asyncio.create_task(session.aask("echo:one two three", on_fragment=hear))
         await came.wait()
         task.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(asyncio.CancelledError) as raised:
             await task
+        assert type(raised.value) is asyncio.CancelledError
+        assert raised.value._render_traceback_() == [INTERRUPTED]  # type: ignore[attr-defined]
 
     asyncio.run(both())
     assert heard == ["one ", "two "]
