@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Any, Final, Literal, Self
 
 from chatmagic import advice
-from chatmagic._json import has_many_values
+from chatmagic._json import has_many_values, json_text
 from chatmagic._log import swallowed
 from chatmagic.advice import sentences
 from chatmagic.client import network_errors
@@ -596,11 +596,10 @@ class ReplyStream(Asking):
     def _document(self, head: bytes) -> Iterator[str]:
         """Read a reply in one piece (fact 4)."""
         body, broken = self._whole(head)
+        if len(body) > self._limits.json:
+            yield from self._cut(json_text(body, "utf-8", "replace"), "json")
         text = body_text(body, self.exchange.headers)
-        is_too_large = len(body) > self._limits.json
         del body
-        if is_too_large:
-            yield from self._cut(text, "json")
         status = self.exchange.status
         try:
             if has_many_values(text):
