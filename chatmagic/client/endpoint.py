@@ -247,7 +247,7 @@ class Limits:
     Args:
         text: of the text of a reply, its thoughts included, in UTF-8. A whole answer in
             JSON may be half as large again, an event three quarters of it.
-        body: of the body of an answer, decompressed, in which a piece counts as 16 bytes at least.
+        body: of the body of an answer, decompressed, in which a piece counts as 32 bytes at least.
 
     Raises:
         InputError: a size is not a whole number above 0.

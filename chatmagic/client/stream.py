@@ -116,7 +116,7 @@ GRACE_SECONDS: Final = 2.0
 """Time limit, in seconds, for more of a stream after its finish reason."""
 STEP_BYTES: Final = 65_536
 """Bytes of an unfinished event that end a silence: large events may come slowly."""
-LEAST_PIECE: Final = 16
+LEAST_PIECE: Final = 32
 """Bytes that a piece of a body counts as, at least: it has its work, however small it is."""
 
 
