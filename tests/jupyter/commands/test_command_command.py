@@ -79,7 +79,6 @@ TAKES = "after its name."
         ("cassette f --else nobody", "[FILE] [--replay] [--else emulator] [--by-order]"),
         ("code 2", "%chat_code takes a turn's number from 1 to 1."),
         ("code --all", "%chat_code takes [TURN] [--prose] after its name."),
-        ("connect", TAKES),
         ("connect a b", TAKES),
         ("connect http://a --key=sk-1", TAKES),
         ("connect --ask", TAKES),
