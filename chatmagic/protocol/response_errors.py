@@ -46,6 +46,7 @@ BODY_BYTES: Final = 65_536
 """Largest size of a body that is read for its error."""
 _LONGEST_PATH: Final = 60
 _SOON: Final = timedelta(minutes=1)
+_SECOND: Final = timedelta(seconds=1)
 _AFTER: Final = "Ask again after the reset."
 _WAIT: Final = "Wait before you ask again, or look at the account's limits."
 _UNSENT: Final = "Nothing was sent again."
@@ -242,8 +243,9 @@ def _completed(
     until = retry_time.retry_after(answer.headers, answer.now, fields, words)
     when = None if until is None else _wait_words(until, answer.now)
     if isinstance(error, RateLimitError):
-        if until is None and credits is not None and credits.resets_at is not None:
-            left = credits.resets_at - credits.seen_at
+        left = _until_reset(credits)
+        # The explanation may say the time of the reset, too.
+        if left is not None and (until is None or abs(until - answer.now - left) < _SECOND):
             until = answer.now + left
             when = _wait_words(until, answer.now) if timedelta() <= left <= _SOON else _AFTER
         elif until is None:
@@ -255,6 +257,13 @@ def _completed(
         error.advice = sentences(error.advice, when or _LATER)
     error.retry_after = until
     return error
+
+
+def _until_reset(credits: Credits | None) -> timedelta | None:
+    """Return the time from an answer to the reset of the credits; ``None`` if it is unknown."""
+    if credits is None or credits.resets_at is None:
+        return None
+    return credits.resets_at - credits.seen_at
 
 
 def _is_refusal(status: int) -> bool:

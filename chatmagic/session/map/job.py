@@ -681,5 +681,7 @@ def _second(pause: timedelta) -> str:
 
 
 def _day(when: datetime) -> str:
-    """Return a day in words."""
+    """Return a day in words; that of now is "today", so that a notebook repeats."""
+    if when.astimezone(UTC).date() == datetime.now(UTC).date():
+        return "today"
     return f"{when.day} {when:%B %Y}"

@@ -187,7 +187,7 @@ def test_a_torn_line_costs_its_row_alone(
     assert service.prompts[4:] == ["b", "c"]
     assert told == [
         f"1 line of {path.name} unreadable; such rows are asked again.",
-        f"2 of 4 from {path.name}, of {today()}; 2 sent; file=… asks anew.",
+        f"2 of 4 from {path.name}, of today; 2 sent; file=… asks anew.",
     ]
 
 
@@ -204,12 +204,6 @@ def test_the_rows_of_each_call_are_told_apart(asking: Session, service: RowServi
     assert [*calls.values()] == [{0: "A", 1: "B"}, {0: "C", 1: "B", 2: "A"}]
 
 
-def today() -> str:
-    """Give the day in words, in UTC."""
-    now = datetime.now(UTC)
-    return f"{now.day} {now:%B %Y}"
-
-
 def test_a_second_call_says_what_it_did(
     asking: Session, service: RowService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,11 +213,15 @@ def test_a_second_call_says_what_it_did(
     asking.map("{{ it }}", range(60), yes=True, file="q.jsonl")
     assert told == []
     asking.map("{{ it }}", range(60), file="q.jsonl")
-    assert told == [f"60 of 60 from q.jsonl, of {today()}; nothing was sent; file=… asks anew."]
+    assert told == ["60 of 60 from q.jsonl, of today; nothing was sent; file=… asks anew."]
     assert len(service.bodies) == 60
     told.clear()
     asking.map("{{ it }}", range(61), yes=True, file="q.jsonl", block=False).result()
-    assert told == [f"60 of 61 from q.jsonl, of {today()}; 1 sent; file=… asks anew."]
+    assert told == ["60 of 61 from q.jsonl, of today; 1 sent; file=… asks anew."]
+    told.clear()
+    monkeypatch.setattr(JobFile, "latest", datetime(2025, 8, 29, tzinfo=UTC))
+    asking.map("{{ it }}", range(61), yes=True, file="q.jsonl")
+    assert told == ["61 of 61 from q.jsonl, of 29 August 2025; nothing was sent; file=… asks anew."]
 
 
 def test_a_text_that_was_edited_is_not_the_models(
