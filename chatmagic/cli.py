@@ -281,7 +281,7 @@ def _sanitize_file(_: Mapping[str, Any]) -> int:
     """Print the path of the file for nbval's --nbval-sanitize-with.
 
     The file makes nbval leave out the HTML of chatmagic's outputs, and compare their text:
-    pytest --nbval --nbval-sanitize-with "$(chatmagic sanitize-file)"
+    pytest --nbval --nbval-sanitize-with="$(chatmagic sanitize-file)"
     """
     print(SANITIZE_FILE)
     return 0

@@ -240,7 +240,7 @@ def test_nbval_as_in_ci_fails_at_a_changed_word(tmp_path: Path, offline: dict[st
     assert f"{install}\n{command}\n" in (NOTEBOOKS / "reference" / "saving.md").read_text("utf-8")
     assert set(install.split()[2:]) == {"chatmagic", "nbval"}
     assert command == (
-        'pytest --nbval --nbval-sanitize-with "$(chatmagic sanitize-file)" notebooks/'
+        'pytest --nbval --nbval-sanitize-with="$(chatmagic sanitize-file)" notebooks/'
     )
     first, _, credit, *_ = copied(tmp_path / "notebooks")
     saved = read(first)

@@ -31,6 +31,7 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
+from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.session import Session
 
 
