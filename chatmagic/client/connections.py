@@ -404,7 +404,8 @@ class _Connection(HTTPConnection):
             raise ConnectionMade
         if self.sock is not None:
             self._watch()
-        auth, key = CURRENT.shared.auth, CURRENT.shared.key
+        auth = CURRENT.shared.auth
+        key = CURRENT.shared.key
         if key is not None and auth == "query":
             mark = "&" if "?" in url else "?"
             url = f"{url}{mark}api_key={quote(key.reveal(), safe='')}"

@@ -335,7 +335,8 @@ def _open_to_others(state: os.stat_result) -> Iterator[str]:
     is_read = state.st_mode & (stat.S_IRGRP | stat.S_IROTH)
     is_written = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if is_read or is_written:
-        done = " and ".join(["read"] * bool(is_read) + ["changed"] * bool(is_written))
+        acts = {"read": is_read, "changed": is_written}
+        done = " and ".join(act for act, is_allowed in acts.items() if is_allowed)
         yield f"{file} can be {done} by others on this machine; chmod 600 makes it private."
     if state.st_uid not in {0, os.getuid()}:
         yield f"{file} belongs to another user, who can change it; copy it to a file of yours."

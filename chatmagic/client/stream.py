@@ -97,7 +97,8 @@ class CreditTracker:
             seen: its figures; ``None``, for an answer without figures, changes nothing.
         """
         if seen is not None:
-            self.credits, self.received_at = seen, datetime.now(UTC)
+            self.credits = seen
+            self.received_at = datetime.now(UTC)
 
     def note_requests(self, headers: Sequence[tuple[str, str]], now: datetime) -> None:
         """Note the requests left.
@@ -177,7 +178,8 @@ class Asking:
             raise InputError("This stream was used already; client.stream(…) makes another.")
         try:
             self._endpoint.refuse_no_key()
-            self._sent, self._began_at = True, monotonic()
+            self._sent = True
+            self._began_at = monotonic()
             exchange = self._exchange = self._send()
             self._tracker.note_requests(exchange.headers, self._came_at)
             good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
@@ -201,7 +203,8 @@ class Asking:
         self._over_at = self._over_at or monotonic()
         try:
             if self._exchange is not None:
-                ended, self._ended = self._ended, False
+                ended = self._ended
+                self._ended = False
                 self._exchange.close(ended=ended)
         finally:
             self._halt.cut()
@@ -226,12 +229,14 @@ class Asking:
     @property
     def _came_at(self) -> datetime:
         """The time here or, for a replayed answer, its own date."""
-        exchange, here = self.exchange, datetime.now(UTC)
-        is_replayed = exchange.origin == "replay"
-        return (crediting.date(exchange.headers) or here) if is_replayed else here
+        here = datetime.now(UTC)
+        if self.exchange.origin != "replay":
+            return here
+        return crediting.date(self.exchange.headers) or here
 
     def _answer(self) -> Answer:
-        exchange, endpoint = self.exchange, self._endpoint
+        exchange = self.exchange
+        endpoint = self._endpoint
         return Answer(
             exchange.status,
             exchange.headers,
@@ -250,12 +255,15 @@ class Asking:
 
     def _advised(self, error: ChatError) -> ChatError:
         """Add advice about the connection to the error of an answer."""
-        endpoint, model = self._endpoint, self._model
+        endpoint = self._endpoint
+        model = self._model
         # Nothing was posted if a recording answered.
         status = None if self.exchange.origin == "replay" else error.status
         is_unknown = status == HTTPStatus.NOT_FOUND and isinstance(error, NotUnderstoodError)
         # A service that fails for another reason may mention the requested model.
-        refusals = (RequestRejectedError, AuthenticationError, *([ServiceError] * (model is None)))
+        refusals: set[type] = {RequestRejectedError, AuthenticationError}
+        if model is None:
+            refusals.add(ServiceError)
         is_refusal = type(error) in refusals and status != HTTPStatus.FORBIDDEN
         if (is_unknown or is_refusal) and re.search(ABOUT_A_MODEL, error.message):
             was = f"The model was {one_line(str(model))}"
@@ -287,7 +295,8 @@ class Asking:
 
     def _beginning(self, head: bytes = b"") -> tuple[bytes, bool]:
         """Return a body that begins with ``head``, up to the bounds, and whether that is all."""
-        body, until = bytearray(head), monotonic() + BODY_SECONDS
+        body = bytearray(head)
+        until = monotonic() + BODY_SECONDS
         with swallowed(ChatError):  # the status is known, and tells more than the end of the body
             while len(body) < BODY_BYTES:
                 if not (piece := self._read_until(until)):
@@ -402,7 +411,8 @@ class ReplyStream(Asking):
             if rest := self._builder.rest():
                 yield rest
             raise error.alone()  # noqa: B904 - it is that very error
-        self._state, self._over_at = "complete", monotonic()
+        self._state = "complete"
+        self._over_at = monotonic()
 
     def _read(self, *, is_idle: bool = False) -> bytes:
         """Return the next piece of the body; empty at its end.
@@ -540,7 +550,8 @@ class ReplyStream(Asking):
         """Raise an error if the stream did not end as a whole reply does."""
         if self._builder.is_full:
             raise self._too_large("text")
-        finish_reason, begun = self._builder.finish_reason, self._builder.begun
+        finish_reason = self._builder.finish_reason
+        begun = self._builder.begun
         # An event without choices may be an error if no text came after it.
         complaint = ErrorBody.from_json(self._foreign)
         if finish_reason == "error" or (complaint and not done and finish_reason is None):

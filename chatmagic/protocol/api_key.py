@@ -187,7 +187,7 @@ class KeyRedactor:
         """
         if not self._held and self._begins.isdisjoint(text):
             return text
-        text, self._held = self.without_keys(self._held + text), ""
+        text = self.without_keys(self._held + text)
         at = min((each.tail(text)[0] for each in self._spellings), default=len(text))
         self._held = text[at:]
         return text[:at]

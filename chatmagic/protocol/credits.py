@@ -111,7 +111,8 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     # year.
     lapsed_at = None
     if resets_at is not None and resets_at < (seen_at if written else seen_at - _YEAR):
-        resets_at, lapsed_at = None, resets_at
+        lapsed_at = resets_at
+        resets_at = None
     return Credits(limit, remaining, used, resets_at, seen_at, lapsed_at, spent, budget)
 
 

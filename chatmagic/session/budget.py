@@ -17,6 +17,8 @@ from chatmagic.protocol.credits import OTHERS
 from chatmagic.safe_text import counted
 
 Unit = Literal["credits", "turns"]
+NOUNS: Final[dict[Unit, str]] = {"credits": "credit", "turns": "turn"}
+"""The noun of one of each unit."""
 
 BUDGET_VARIABLE: Final = "CHATMAGIC_BUDGET"
 """The environment's variable; its value at the first import counts."""
@@ -64,7 +66,7 @@ class Budget:
 
     def __str__(self) -> str:
         """Return the budget in words, such as ``20 turns``."""
-        return counted(self.most, self.unit.removesuffix("s"))
+        return counted(self.most, NOUNS[self.unit])
 
     def reserve(self, used: int, dearest: int | None) -> int:
         """Return the amount to reserve for one request.

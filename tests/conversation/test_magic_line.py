@@ -42,6 +42,14 @@ def test_the_table_is_whole() -> None:
     assert [option.opposite for option in switches] == opposites
 
 
+def test_what_an_option_computes_once_is_that_of_its_spelling() -> None:
+    """A copy, which has computed nothing yet, has the same flags, field, trait and value."""
+    for option in OPTIONS:
+        copy = dataclasses.replace(option)
+        assert (copy.dest, copy.trait, copy.on) == (option.dest, option.trait, option.on)
+        assert copy.flags == option.flags
+
+
 def test_the_help_comes_from_the_table() -> None:
     """Every option stands in it, with its words; the examples stand there as given."""
     text = magic_line.help_text(["%%chat -t 0\nWhy?\n\nReally?", "%chat And now?"])

@@ -44,6 +44,8 @@ def killing(name, original, after=False, torn=False):
                 left -= 1
                 if left == 0:
                     if torn:
+                        # Another thread may be writing its own line at this place.
+                        args[0]._lock.__enter__()
                         os.pwrite(args[0]._file.fileno(), args[1].to_line()[:-40], args[0]._end)
                     os.kill(os.getpid(), signal.SIGKILL)
         return result if after else original(*args, **options)

@@ -40,7 +40,7 @@ def test_a_client_is_answered() -> None:
         parsed = chat.parse(model="emulator", messages=PARTS, response_format=City)
         assert parsed.choices[0].message.parsed == City(name="a name of the emulator", people=1)
         assert [model.id for model in client.models.list()] == ["emulator"]
-        with pytest.raises(openai.AuthenticationError, match="This key is not valid"):
+        with pytest.raises(openai.AuthenticationError, match="401"):
             client.with_options(api_key="invalid").chat.completions.create(
                 model="emulator", messages=ASKED
             )
