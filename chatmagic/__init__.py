@@ -13,6 +13,8 @@ client, conversation, render, emulator         client: platformdirs, requests, u
 archive                                        nbformat
 cassette
 audit, session                                 session: jsonschema, pydantic, referencing
+study                                          krippendorff, matplotlib, numpy, pandas, scipy,
+                                               statsmodels
 doctor                                         platformdirs, requests
 jupyter                                        IPython, comm, ipywidgets, traitlets
 shell                                          platformdirs

@@ -42,10 +42,11 @@ MAY_IMPORT = {
     "cassette": ("top", "protocol", *MIDDLE, "archive"),
     "audit": BELOW_SESSION,
     "session": BELOW_SESSION,
+    "study": (*BELOW_SESSION, "audit", "session"),
     "doctor": (*BELOW_SESSION, "session"),
-    "jupyter": (*BELOW_SESSION, "audit", "session", "doctor"),
-    "shell": (*BELOW_SESSION, "audit", "session", "doctor", "jupyter"),
-    "cli": (*BELOW_SESSION, "audit", "session", "doctor", "jupyter", "shell"),
+    "jupyter": (*BELOW_SESSION, "audit", "session", "study", "doctor"),
+    "shell": (*BELOW_SESSION, "audit", "session", "study", "doctor", "jupyter"),
+    "cli": (*BELOW_SESSION, "audit", "session", "study", "doctor", "jupyter", "shell"),
 }
 """Which folders each folder imports from, besides itself."""
 PACKAGES = {
@@ -53,6 +54,7 @@ PACKAGES = {
     "render": {"markdown_it", "nh3", "pygments"},
     "archive": {"nbformat"},
     "session": {"jsonschema", "pydantic", "referencing"},
+    "study": {"krippendorff", "matplotlib", "numpy", "pandas", "scipy", "statsmodels"},
     "doctor": {"platformdirs"},
     "jupyter": {"IPython", "anywidget", "comm", "ipywidgets", "traitlets"},
     "shell": {"platformdirs"},
