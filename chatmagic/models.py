@@ -179,6 +179,9 @@ class BodyFacts:
         refusal: text by which a model refused to answer (compatible servers); ``None`` for none.
         reasoning: text of a model's thoughts before its reply (compatible servers); ``None`` for
             none. No later request carries it.
+        response_id: the answer's ``id`` (compatible servers); ``None`` if the service gives none.
+        system_fingerprint: the service's name for its software and settings (compatible servers);
+            ``None`` if it gives none.
     """
 
     model: str | None = json_field(exact_text)
@@ -186,6 +189,8 @@ class BodyFacts:
     usage: Usage | None = json_field(Usage.from_json, methodcaller("to_json"))
     refusal: str | None = json_field(exact_text)
     reasoning: str | None = json_field(exact_text)
+    response_id: str | None = json_field(exact_text)
+    system_fingerprint: str | None = json_field(exact_text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

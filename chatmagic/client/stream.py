@@ -524,7 +524,7 @@ class ReplyStream(Asking):
             self._foreign = self._foreign or event.text
             return ""
         value = event.value
-        if isinstance(value, dict) and (content := plain_content(value, self._builder.model)):
+        if isinstance(value, dict) and (content := plain_content(value, self._builder.names)):
             self._foreign = None
             return self._builder.append(content)
         if (body := _error_in(event)) is not None:

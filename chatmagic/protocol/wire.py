@@ -34,8 +34,8 @@ NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
 DONE: Final = "[DONE]"
 MOST_PIECES: Final = 64
 """Number of fragments of a text that are kept one by one, until they are joined."""
-LONGEST_MODEL: Final = 1_000
-"""The most characters of a model's name that are kept."""
+LONGEST_NAME: Final = 1_000
+"""The most characters of a model's name, an ``id`` or a fingerprint that are kept."""
 LONGEST_REASON: Final = 100
 """The most characters of a finish reason that are kept."""
 
@@ -181,7 +181,9 @@ class Chunk(BodyFacts):
             finish_reason=(
                 None if finish_reason in (None, "null") else finish_reason[:LONGEST_REASON]
             ),
-            model=(_json.whole_text(value.get("model")) or "")[:LONGEST_MODEL] or None,
+            model=_name(value.get("model")),
+            response_id=_name(value.get("id")),
+            system_fingerprint=_name(value.get("system_fingerprint")),
             usage=usage,
             refusal=_json.text_or_none(part.get("refusal")),
             reasoning=next(filter(None, map(_json.text_or_none, map(part.get, _REASONING))), None),
@@ -199,7 +201,18 @@ class Chunk(BodyFacts):
         if self.finish_reason is not None:
             choice["finish_reason"] = self.finish_reason
         usage = None if self.usage is None else self.usage.to_json()
-        return {**_json.known_items(model=self.model, usage=usage), "choices": [choice]}
+        facts = _json.known_items(
+            id=self.response_id,
+            model=self.model,
+            system_fingerprint=self.system_fingerprint,
+            usage=usage,
+        )
+        return {**facts, "choices": [choice]}
+
+
+def _name(value: object) -> str | None:
+    """Return a name that a service gives; ``None`` without one."""
+    return (_json.whole_text(value) or "")[:LONGEST_NAME] or None
 
 
 def content_text(value: object) -> str:
@@ -254,14 +267,14 @@ _OF_A_CHUNK: Final = ("error", "errors", "usage")
 _OF_A_CHOICE: Final = ("error", "usage", "finish_reason", "index", "message")
 
 
-def plain_content(value: Mapping[str, Any], model: str | None) -> str:
+def plain_content(value: Mapping[str, Any], names: Mapping[str, str | None]) -> str:
     """Return the content of a chunk that holds nothing else new; empty for any other chunk.
 
     Most chunks are of this kind, and reading one in full takes twice the time.
 
     Args:
         value: the chunk's JSON.
-        model: the model's name so far.
+        names: the names so far, by their fields (:attr:`ReplyBuilder.names`).
     """
     choices = value.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -270,7 +283,9 @@ def plain_content(value: Mapping[str, Any], model: str | None) -> str:
     delta = choices[0].get("delta")
     if any(map(value.get, _OF_A_CHUNK)) or any(map(choice.get, _OF_A_CHOICE)):
         return ""
-    if value.get("object") == "error" or value.get("model") not in (None, model):
+    if value.get("object") == "error":
+        return ""
+    if any(_json.text_or_none(value.get(field)) not in (None, names[field]) for field in names):
         return ""
     if not isinstance(delta, dict) or any(map(delta.get, TEXTS_BESIDE)):
         return ""
@@ -462,6 +477,12 @@ def content_begun(text: str) -> str:
 
 
 _FACTS: Final = tuple(item.name for item in fields(BodyFacts))
+_NAMES: Final = {
+    "id": "response_id",
+    "model": "model",
+    "system_fingerprint": "system_fingerprint",
+}
+"""The facts that a service may repeat in each chunk, by their fields there."""
 
 
 class ReplyBuilder:
@@ -509,6 +530,8 @@ class ReplyBuilder:
             facts,
             model=self._without_keys(facts.model),
             finish_reason=self._without_keys(facts.finish_reason),
+            response_id=self._without_keys(facts.response_id),
+            system_fingerprint=self._without_keys(facts.system_fingerprint),
             refusal=self._without_keys(facts.refusal),
             reasoning=self._without_keys(facts.reasoning),
         )
@@ -530,9 +553,9 @@ class ReplyBuilder:
         return self._facts.get("finish_reason")
 
     @property
-    def model(self) -> str | None:
-        """The model's name so far."""
-        return self._facts.get("model")
+    def names(self) -> Mapping[str, str | None]:
+        """The names that the service gave so far, by their fields in a chunk."""
+        return {field: self._facts.get(name) for field, name in _NAMES.items()}
 
     @property
     def is_full(self) -> bool:
@@ -556,8 +579,9 @@ class ReplyBuilder:
 
     @property
     def begun(self) -> bool:
-        """Whether any part of a reply but the model's name has come."""
-        return bool(self.text or replace(self.facts, model=None) != BodyFacts())
+        """Whether any part of a reply but the service's names has come."""
+        unnamed = replace(self.facts, **dict.fromkeys(_NAMES.values()))
+        return bool(self.text or unnamed != BodyFacts())
 
     @property
     def text(self) -> str:

@@ -86,6 +86,9 @@ class Sample:
         assert reply.refusal == says.get("refusal")
         assert reply.reasoning == says.get("reasoning")
         assert reply.model in (says.get("model"), "m-1")
+        if "id" in says:
+            named = reply.response_id, reply.system_fingerprint
+            assert named == (says["id"], says["fingerprint"])
         usage = reply.usage
         counts = usage and [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens]
         # TOML has no null: -1 stands for a count that is not known.

@@ -317,7 +317,10 @@ def test_untrusted_json_raises_nothing_but_a_value_error(value: object) -> None:
         ({"choices": [{"index": 0, "delta": {"content": "a"}}], "model": "m"}, "a"),
         ({"choices": [{"delta": {"content": "a", "role": "assistant"}}], "id": 1}, "a"),
         ({"choices": [{"delta": {"content": "a"}}, {"index": 1, "error": "b"}]}, "a"),
+        ({"choices": [{"delta": {"content": "a"}}], "id": "i", "system_fingerprint": ""}, "a"),
         ({"choices": [{"delta": {"content": "a"}}], "model": "n"}, ""),
+        ({"choices": [{"delta": {"content": "a"}}], "id": "j"}, ""),
+        ({"choices": [{"delta": {"content": "a"}}], "system_fingerprint": "f"}, ""),
         ({"choices": [{"delta": {"content": "a"}}], "usage": {"total_tokens": 1}}, ""),
         ({"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}, ""),
         ({"choices": [{"delta": {"content": "a", "refusal": "b"}}]}, ""),
@@ -333,7 +336,8 @@ def test_untrusted_json_raises_nothing_but_a_value_error(value: object) -> None:
 )
 def test_a_plain_content_is_all_that_a_chunk_tells(value: dict[str, Any], content: str) -> None:
     """Whatever else may count, the chunk is read in full."""
-    assert plain_content(value, "m") == content
+    names = {"id": "i", "model": "m", "system_fingerprint": None}
+    assert plain_content(value, names) == content
 
 
 class Greeting(str, Enum):  # noqa: UP042 - a StrEnum is its value to str(), too
@@ -582,11 +586,11 @@ def test_a_last_message_adds_only_what_is_new() -> None:
 
 def test_a_delta_may_come_by_its_content_alone() -> None:
     """Then it adds what a chunk adds that tells nothing new beside it."""
-    builder = built(Chunk("", model="m"))
+    builder = built(Chunk("", model="m", response_id="i"))
     assert builder.append("\ud83d") == ""
     assert builder.append("\ude00 a") == "\N{GRINNING FACE} a"
     assert builder.add(Chunk("\N{GRINNING FACE} a b", whole=True)) == " b"
-    assert builder.model == "m"
+    assert builder.names == {"id": "i", "model": "m", "system_fingerprint": None}
 
 
 def test_many_fragments_are_one_text() -> None:

@@ -128,7 +128,7 @@ class RowReply(BodyFacts):
         line = _EMPTY | fields_to_json(self) | _NO_USAGE
         line |= {} if self.usage is None else self.usage.to_json()
         line.pop("usage")
-        for name in ("call", "reasoning", "reasoning_tokens"):
+        for name in _SPARSE:
             if line[name] in {"", None}:
                 line.pop(name)  # files of earlier releases have no such names
         body = _body(line)
@@ -141,6 +141,11 @@ _EMPTY: Final = dict.fromkeys(
 )
 """Every name of a line, in its order."""
 _NAMES: Final = tuple(name for name in _EMPTY if name != "usage") + tuple(_NO_USAGE)
+_SPARSE: Final = (
+    *("call", "reasoning", "reasoning_tokens"),
+    *("response_id", "system_fingerprint"),
+)
+"""The names that a line lacks if it has no such fact."""
 _SEAL: Final = b', "digest": "'
 
 
