@@ -44,7 +44,7 @@ def test_the_log_of_a_failing_ask_has_neither_key_nor_prompt(
     def follower(_event: Event) -> None:
         failing(f"{KEY} {PROMPT}")
 
-    session.follow(follower)
+    session.followers.add(follower)
     emulator.stop()
     with pytest.raises(ChatError):
         session.ask(PROMPT)

@@ -139,7 +139,7 @@ class Kernel(ConfiguredEnvironment):
             owns: whether the cell will get a slot, which is below all if it has none yet.
         """
         owner, execution = self.cell()
-        self.session.follow_pages(owner)
+        self.session.changes.follow_pages(owner)
         order = self.order(owner)
         conversation = self.session.conversation
         thread = None
@@ -167,7 +167,7 @@ class Kernel(ConfiguredEnvironment):
         """
         session = self.session
         if any(value.cell == cell for turn in session.conversation for value in turn.values):
-            session.tell(Changed())
+            session.followers.tell(Changed())
 
     def has_shown(self, value: object) -> bool:
         """Return whether the running cell has shown this reply, or asked quietly on its last line.

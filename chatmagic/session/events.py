@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Final
 
 from chatmagic._json import shared_fields
+from chatmagic._log import swallowed
 from chatmagic.advice import Place
 from chatmagic.archive import output
 from chatmagic.client.halt import Halt
@@ -258,6 +259,44 @@ class Changed:
 
 
 Event = Began | Thought | Fragment | Ended | Changed
+
+
+class Followers:
+    """The functions that are called with each event of a session; their exceptions are ignored."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._functions: tuple[Callable[[Event], object], ...] = ()
+
+    def __len__(self) -> int:
+        """Return their number."""
+        return len(self._functions)
+
+    def add(self, follower: Callable[[Event], object]) -> Callable[[], None]:
+        """Call a function with each event from now on.
+
+        Args:
+            follower: the function. It is called in the ask's worker, so it must be quick.
+
+        Returns:
+            A function that removes the follower.
+        """
+        self._functions = (*self._functions, follower)
+
+        def remove() -> None:
+            self._functions = tuple(other for other in self._functions if other is not follower)
+
+        return remove
+
+    def tell(self, event: Event) -> None:
+        """Call the followers with an event.
+
+        Args:
+            event: the event.
+        """
+        for function in self._functions:
+            with swallowed():
+                function(event)
 
 
 def failure(error: BaseException | None) -> tuple[str, str]:

@@ -17,22 +17,14 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.advice import Note, Place
 from chatmagic.archive import table
-from chatmagic.cassette.cassette import (
-    ActiveCassette,
-)
+from chatmagic.cassette.cassette import ActiveCassette
 from chatmagic.client.client import Client, ModelList
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.halt import Halt
 from chatmagic.client.stream import CreditTracker
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Format, Schema
-from chatmagic.conversation.state import Change
-from chatmagic.conversation.steering import (
-    Steering,
-    ThreadStart,
-    instructed,
-    refuse_fork,
-)
+from chatmagic.conversation.steering import instructed
 from chatmagic.errors import (
     ChatInterrupted,
     NotRecordedError,
@@ -41,15 +33,15 @@ from chatmagic.errors import (
 from chatmagic.models import Credits, Reply
 from chatmagic.session import forms
 from chatmagic.session.asker import Asker, Preview
+from chatmagic.session.changes import CHANGE, Changes
 from chatmagic.session.coroutine import awaitable
 from chatmagic.session.ending import Ending, interrupted
 from chatmagic.session.environment import ClientPool, Environment
 from chatmagic.session.events import (
     Ask,
     Began,
-    Changed,
     Ended,
-    Event,
+    Followers,
     Fragment,
     Listener,
     Outcome,
@@ -71,7 +63,7 @@ from chatmagic.session.map.results import Replies
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.recorder import Recorder
-from chatmagic.session.worker import AskLock, Worker, whole
+from chatmagic.session.worker import AskLock, Worker
 
 _RowsT = TypeVar("_RowsT", bound=Table | Column | Mapping[str, Any])
 
@@ -114,7 +106,7 @@ class Session:
         self.clients = ClientPool(client)
         self.took: int | None = None
         """Approximate cost of the latest turn in credits; ``None`` if unknown."""
-        self.followers: tuple[Callable[[Event], object], ...] = ()
+        self.followers = Followers()
         """The functions that are called with each event."""
         self.lock = AskLock()
         self.state_lock = Lock()
@@ -123,6 +115,8 @@ class Session:
         self.features = features_of(self)
         """The features, which a question meets in this order as links."""
         self.asker = Asker(self)
+        self.changes = Changes(self)
+        """The changes of the conversation that are no questions."""
 
     def feature(self, kind: type[_FeatureT]) -> _FeatureT:
         """Return the feature of a kind.
@@ -144,19 +138,6 @@ class Session:
         A client of one's own has arguments, and no settings of a notebook.
         """
         return self.environment.place if self.clients.given is None else "python"
-
-    def threads_of(self, ask: Ask) -> tuple[str, ...]:
-        """Return the name of a question's thread, then the names of threads that share its turns.
-
-        In these threads only one question is asked at a time.
-
-        Args:
-            ask: the question.
-
-        Raises:
-            InputError: the turn to ask again is no longer in the conversation.
-        """
-        return self.asker.threads_of(ask)
 
     @property
     def credit_state(self) -> CreditTracker:
@@ -182,7 +163,7 @@ class Session:
         Raises:
             ImportError: pandas is not installed.
         """
-        self.follow_pages(self.environment.cell()[0])
+        self.changes.follow_pages(self.environment.cell()[0])
         return table.dataframe(table.TurnRow, table.of_conversation(self.conversation))
 
     @property
@@ -278,7 +259,7 @@ class Session:
             One ``{"role": …, "content": …}`` for each message, oldest first.
         """
         owner, execution = self.environment.cell()
-        self.follow_pages(owner)
+        self.changes.follow_pages(owner)
         window = self.conversation.window(owner, execution, thread=thread)
         messages = window.messages
         client = self.clients.latest
@@ -435,9 +416,9 @@ class Session:
                 outcome = self._end(ask, view, worker.finished or Ending(), raised)
         except BaseException as error:
             kept = worker.finished
-            self.tell(Ended(ask, None if kept is None else kept.outcome, error))
+            self.followers.tell(Ended(ask, None if kept is None else kept.outcome, error))
             raise
-        self.tell(Ended(ask, outcome, None))
+        self.followers.tell(Ended(ask, outcome, None))
         return outcome
 
     def _end(self, ask: Ask, view: View, ending: Ending, raised: BaseException | None) -> Outcome:
@@ -475,15 +456,17 @@ class Session:
                 worker.caller,
                 halt,
                 waiting=lambda holder: worker.tell(partial(view.waiting, holder)),
-                threads=partial(self.threads_of, ask),
+                threads=partial(self.asker.threads_of, ask),
             ):
                 with self.state_lock:
                     asking = self.asker.admitted(ask)
                 worker.tell_first(partial(view.began, asking.notes))
                 turns = self.conversation.turns
                 thread = asking.prepared.window.thread
-                self.tell(Began(ask, asking.notes, turns, halt, thread))
-                ending = self.asker.asked(asking, halt, _Audience(ask, self, view, worker))
+                self.followers.tell(Began(ask, asking.notes, turns, halt, thread))
+                ending = self.asker.asked(
+                    asking, halt, _Audience(ask, self.followers, view, worker)
+                )
                 if ending.outcome is not None:
                     self.took = ending.outcome.reply.took
                 return ending
@@ -504,23 +487,6 @@ class Session:
         with shown_at(self.place):
             return self.asker.preview(ask)
 
-    def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
-        """Call a function with each event of this session from now on.
-
-        Args:
-            follower: the function. It is called in the ask's worker, so it must be quick. Its
-                exceptions are ignored.
-
-        Returns:
-            A function that removes the follower.
-        """
-        self.followers = (*self.followers, follower)
-
-        def leave() -> None:
-            self.followers = tuple(each for each in self.followers if each is not follower)
-
-        return leave
-
     def notify(self, line: Note) -> None:
         """Show a line to the user at once; a warning that is an error loses no reply.
 
@@ -530,55 +496,6 @@ class Session:
         with swallowed():
             self.environment.notify(line)
 
-    def tell(self, event: Event) -> None:
-        """Call the followers with an event; their exceptions are ignored.
-
-        Args:
-            event: the event.
-        """
-        for follower in self.followers:
-            with swallowed():
-                follower(event)
-
-    def change(self, action: Callable[[Conversation], Change | None]) -> Change | None:
-        """Change the conversation (undo, redo, reset) while no ask is under way.
-
-        Args:
-            action: changes the conversation.
-
-        Raises:
-            InputError: an ask of this very thread is under way.
-        """
-        change = self.lock.alone("a change of the conversation", lambda: action(self.conversation))
-        self.tell(Changed())
-        return change
-
-    def steer(self, item: Steering) -> Change | None:
-        """Add a steering item at its place; asks under way continue without it.
-
-        Args:
-            item: instructions, the start of a thread, or a hiding, with its place.
-
-        Raises:
-            InputError: a fork cannot begin there.
-        """
-
-        def add(_: Worker[Change]) -> Change:
-            conversation = self.conversation
-            layout = self.environment.layout(item.owner)
-            order = None if layout is None else layout.order
-            with self.state_lock:
-                if layout is not None:
-                    conversation.follow(layout)
-                if isinstance(item, ThreadStart):
-                    where = partial(conversation.window, item.owner, item.execution, order=order)
-                    refuse_fork(item, where(), where(thread=item.name))
-                return conversation.add(item, order=order)
-
-        change = whole(add)
-        self.tell(Changed())
-        return change
-
     def late_news(self) -> list[Note]:
         """Let each feature complete its work, while no ask is under way; return lines on it."""
 
@@ -586,26 +503,8 @@ class Session:
             for feature in self.features:
                 feature.complete()
 
-        self.lock.alone("a change of the conversation", complete)
+        self.lock.alone(CHANGE, complete)
         return [line for feature in self.features for line in feature.late_news(None)]
-
-    def follow_pages(self, owner: str | None = None) -> Change | None:
-        """Arrange the turns in the order of the page's cells, unless an ask is under way.
-
-        Args:
-            owner: hash of the running cell; ``None`` without one.
-
-        Returns:
-            The change, if turns of cells that are gone were set aside.
-        """
-        layout = self.environment.layout(owner)
-        if layout is None or not self.lock.is_free():
-            return None
-        follow = partial(self.conversation.follow, layout)
-        change = self.lock.alone("a change of the conversation", follow)
-        if change is not None:
-            self.tell(Changed())
-        return change
 
     def models(self) -> tuple[ModelList, int | None]:
         """Ask the service for its models, while no ask is under way; the ledger counts the request.
@@ -657,13 +556,13 @@ class _Audience(Receiver):
 
     Args:
         ask: the question for the followers.
-        session: its session, with the followers.
+        followers: the followers of its session.
         view: the view that shows it.
         worker: the worker in which it is received.
     """
 
     ask: Ask
-    session: Session
+    followers: Followers
     view: View
     worker: Worker[Ending]
 
@@ -677,7 +576,7 @@ class _Audience(Receiver):
         Args:
             text: the fragment.
         """
-        self.session.tell(Thought(self.ask, text))
+        self.followers.tell(Thought(self.ask, text))
 
     def fragment(self, text: str) -> None:
         """Tell the view and the followers a fragment of the reply.
@@ -686,4 +585,4 @@ class _Audience(Receiver):
             text: the fragment.
         """
         self.worker.tell(partial(self.view.fragment, text))
-        self.session.tell(Fragment(self.ask, text))
+        self.followers.tell(Fragment(self.ask, text))

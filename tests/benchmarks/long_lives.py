@@ -95,7 +95,7 @@ def held(url: str, letters: int) -> Row:
     session.ask("And now?")
     tracemalloc.start()
     loaded = conversation_file.loads(saved.encode(), session.conversation.added)
-    session.change(lambda conversation: conversation.load(loaded))
+    session.changes.make(lambda conversation: conversation.load(loaded))
     session.ask("And now?")
     gc.collect()
     size, _ = tracemalloc.get_traced_memory()

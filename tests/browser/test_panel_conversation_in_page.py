@@ -37,7 +37,7 @@ session = chatmagic.current_session()
 last = session.conversation.turns[-1]
 for number in range(%d):
     session.conversation.add(replace(last, number=0, owner=None, entry="python"))
-_ = session.change(lambda conversation: None)
+_ = session.changes.make(lambda conversation: None)
 """
 
 

@@ -139,8 +139,8 @@ def test_threads_of_a_conversation_are_asked_at_once(server: Server) -> None:
     with chatmagic.Client(server.origin, "k") as client:
         session = Session(client)
         session.ask("a")
-        session.steer(ThreadStart("fork", 1, owner="o"))
-        session.follow(hold)
+        session.changes.steer(ThreadStart("fork", 1, owner="o"))
+        session.followers.add(hold)
         views: list[Seen] = []
         runs: list[threading.Thread] = []
         waits = threading.Event()
@@ -150,7 +150,7 @@ def test_threads_of_a_conversation_are_asked_at_once(server: Server) -> None:
         assert inside.acquire(timeout=PATIENCE)
         begin("in the fork", "fork", waits.set)
         assert waits.wait(PATIENCE)
-        undo = threading.Thread(target=lambda: session.change(Conversation.undo), daemon=True)
+        undo = threading.Thread(target=lambda: session.changes.make(Conversation.undo), daemon=True)
         undo.start()
         assert len(server.asked) == 3
         go_on.set()
@@ -184,7 +184,7 @@ def test_who_waits_can_be_stopped(server: Server, how: str) -> None:
 
     with chatmagic.Client(server.origin, "k") as client:
         session = Session(client)
-        session.follow(hold)
+        session.followers.add(hold)
         first = threading.Thread(target=lambda: session.ask("first"), daemon=True)
         first.start()
         assert inside.wait(PATIENCE)

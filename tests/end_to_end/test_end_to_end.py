@@ -89,7 +89,7 @@ def in_a_panel(monkeypatch: pytest.MonkeyPatch) -> Ask:
         if isinstance(event, Ended):
             ends.put(event)
 
-    chatmagic.current_session().follow(heard)
+    chatmagic.current_session().followers.add(heard)
 
     def ask(text: str) -> chatmagic.Reply:
         view.asked(text)

@@ -306,7 +306,7 @@ def test_at_each_line_of_what_steers(service: Service, command: str) -> None:
         assert one.struck, place
         is_new = session.conversation.undo_depth == depth + 1
         assert held() == states[0 if is_new else 1], place
-        session.change(Conversation.undo)
+        session.changes.make(Conversation.undo)
 
     for place in noted.places:
         apart(strike, place)

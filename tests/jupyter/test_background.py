@@ -36,7 +36,7 @@ class Gate:
         self.is_open, self.has_come = threading.Event(), threading.Event()
         self.words = threading.Semaphore(0)
         self.began: Began | None = None
-        self.stop = current_session().follow(self._hear)
+        self.stop = current_session().followers.add(self._hear)
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Began):

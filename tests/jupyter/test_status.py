@@ -86,7 +86,7 @@ def test_a_panel_offers_the_models_that_tab_offers(shell: Shell) -> None:
         shell.page(f"%chat -m {name} echo:a", name)
     assert Status(shell.kernel).standing()["models"] == ["small", "large", "other"]
     forged = replace(current_session().conversation.turns[0], asked_model="m" * 301)
-    current_session().change(lambda conversation: conversation.add(forged))
+    current_session().changes.make(lambda conversation: conversation.add(forged))
     assert shell.kernel.known_models() == ["small", "large", "other"]
     shell.kernel.settings.listed_models = tuple(map(str, range(MOST_MODELS + 1)))
     assert len(Status(shell.kernel).standing()["models"]) == MOST_MODELS

@@ -8,12 +8,8 @@ from functools import partial
 import pytest
 from asking import Seen
 
-from chatmagic.errors import (
-    ChatInterrupted,
-)
-from chatmagic.session.events import (
-    Ask,
-)
+from chatmagic.errors import ChatInterrupted
+from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def test_followers_hear_of_every_ask_and_change(session: Session, emulator: Emulator) -> None:
     """What the panel shows is what every entry asked, and how it ended."""
     heard: list[Event] = []
-    session.follow(lambda _: 1 / 0)  # one that fails is nobody else's trouble
-    leave = session.follow(heard.append)
+    session.followers.add(lambda _: 1 / 0)  # one that fails is nobody else's trouble
+    leave = session.followers.add(heard.append)
     ask = Ask("echo:one two", entry="panel", owner="a")
     answer = session.run(ask, Seen())
     assert heard[0] == Began(ask, (), (), Halt())
@@ -35,11 +35,11 @@ def test_followers_hear_of_every_ask_and_change(session: Session, emulator: Emul
     with pytest.raises(ServiceError) as caught:
         session.run(Ask("two"), Seen())
     assert heard[-1] == Ended(Ask("two"), None, caught.value)
-    session.change(Conversation.undo)
+    session.changes.make(Conversation.undo)
     assert heard.count(Changed()) == 1
     count = len(heard)
     leave()
-    session.change(Conversation.redo)
+    session.changes.make(Conversation.redo)
     assert len(heard) == count
 
 

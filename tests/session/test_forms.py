@@ -87,8 +87,8 @@ def test_a_schema_of_a_loaded_turn_is_looked_up_by_its_name(session: Session) ->
     """What a file tells is the name alone."""
     session.ask(LIMA, schema=City)
     (turn,) = session.conversation
-    session.change(lambda conversation: conversation.undo())
-    session.change(lambda conversation: conversation.add(replace(turn, form=None)))
+    session.changes.make(lambda conversation: conversation.undo())
+    session.changes.make(lambda conversation: conversation.add(replace(turn, form=None)))
     with pytest.raises(InputError, match="The schema City is not known here"):
         session.ask(LIMA, format="json")
     environment = GivenEnvironment(service=session.environment.service)

@@ -99,7 +99,7 @@ def test_an_earlier_turn_is_named_by_its_place(
 
 def test_standing_instructions_are_looked_at(session: Session) -> None:
     """They go along with each question."""
-    session.steer(Instructions.of_text(f"Use {VALUE}.", owner="a"))
+    session.changes.steer(Instructions.of_text(f"Use {VALUE}.", owner="a"))
     assert str(refused(session, Ask("echo:one"))).startswith(
         "The text of the standing instructions"
     )
@@ -139,15 +139,15 @@ def test_what_went_goes_again_wherever_it_stands(session: Session, emulator: Emu
     first, second = session.conversation.turns
     session.ask("echo:three", last=0)
     again = replace(first, number=0, owner="again", execution="again")
-    session.change(lambda conversation: conversation.add(replace(second, owner="between")))
-    session.change(lambda conversation: conversation.add(again))
+    session.changes.make(lambda conversation: conversation.add(replace(second, owner="between")))
+    session.changes.make(lambda conversation: conversation.add(again))
     session.ask("echo:four")
     session.ask("echo:five", last=1)
     session.ask("echo:six")
     said = [message["content"] for message in emulator.requests[-1].body["messages"]]
     assert said.count(f"echo:{VALUE}") == said.count(VALUE) == 2
     other = replace(again, reply=Reply(f"It is {VALUE}."), owner="other", execution="other")
-    session.change(lambda conversation: conversation.add(other))
+    session.changes.make(lambda conversation: conversation.add(other))
     assert "The reply of turn" in str(refused(session, Ask("echo:seven")))
 
 

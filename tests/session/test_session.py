@@ -25,7 +25,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import A_MODEL
-from chatmagic.conversation.steering import Instructions, ThreadStart
+from chatmagic.conversation.steering import Instructions
 from chatmagic.errors import (
     BudgetError,
     ChatInterrupted,
@@ -40,7 +40,6 @@ from chatmagic.protocol.api_key import Secret
 from chatmagic.session.events import (
     Ask,
     Began,
-    Changed,
     Ended,
     Event,
     Fragment,
@@ -190,7 +189,7 @@ def test_thoughts_are_told_and_kept_and_carried_by_no_request() -> None:
     told: list[Event] = []
     with Server(playing(*answers * 2)) as server:
         session = Session(Client(server.origin, auth="none"))
-        session.follow(told.append)
+        session.followers.add(told.append)
         for _ in range(2):
             reply = session.ask("why?")
     assert (reply.text, reply.reasoning) == ("see", "Let me")
@@ -206,7 +205,7 @@ def test_thoughts_are_told_and_kept_and_carried_by_no_request() -> None:
 def test_the_conversation_in_the_services_form(session: Session, emulator: Emulator) -> None:
     """It is what the next request carries, with the instructions in front."""
     assert session.messages() == []
-    session.steer(Instructions.of_text("Be brief.", owner="a"))
+    session.changes.steer(Instructions.of_text("Be brief.", owner="a"))
     session.ask("echo:one")
     session.ask("echo:two")
     carried = session.messages()
@@ -306,7 +305,7 @@ def test_the_order_in_which_a_user_sees_an_ask(
             view.note(followed(event))
 
     service.before = before
-    session.follow(follow)
+    session.followers.add(follow)
     halt = Halt()
     ended = view.ended
 
@@ -442,76 +441,9 @@ def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emul
     sent = [message["content"] for message in emulator.requests[-1].body["messages"]]
     assert sent == ["echo:c", "c", "echo:a", "a", "echo:new"]
     assert prompts(session) == ["echo:c", "echo:a", "echo:new"]
-    session.change(Conversation.undo)
-    session.change(Conversation.undo)
+    session.changes.make(Conversation.undo)
+    session.changes.make(Conversation.undo)
     assert prompts(session) == ["echo:c", "echo:a", "echo:b"]
-
-
-def test_a_thread_begins_where_the_page_has_its_cell(session: Session, emulator: Emulator) -> None:
-    """Whatever ran first; the cassette's warnings and the notes are of its turns alone."""
-    order, gone = ["a", "s", "b", "c"], ""
-    session.environment = GivenEnvironment(
-        layout=lambda _: Layout(tuple(order), set(order), frozenset(gone))
-    )
-    for name in "ac":
-        session.run(Ask(name, owner=name), Seen())
-    session.steer(ThreadStart("sql", owner="s", execution="1"))
-    assert [turn.prompt for turn in session.conversation.stale_turns()] == ["c"]
-    seen = Seen()
-    session.run(Ask("b", owner="b"), seen)
-    assert ("began", ["in the thread sql"]) in seen.told
-    session.run(Ask("p", entry="panel", owner="p", thread="main"), Seen())
-    with pytest.raises(InputError, match="thread is a name: a letter, then letters"):
-        session.ask("x", thread="a b")
-    with pytest.raises(InputError, match=r"thread main has 1 turn above this cell. Nothing was"):
-        session.steer(ThreadStart("x", 2, owner="s", execution="2"))
-    with pytest.raises(InputError, match="The thread main has turns above this cell already"):
-        session.steer(ThreadStart("main", 1, owner="s", execution="2"))
-    order.remove("s")
-    gone, seen = "s", Seen()
-    session.run(Ask("c", owner="c"), seen)
-    assert ("began", ["set aside the thread of cells gone from the page"]) in seen.told
-    sent = [
-        [m["content"] for m in request.body["messages"] if m["role"] == "user"]
-        for request in emulator.requests
-    ]
-    assert sent == [["a"], ["a", "c"], ["b"], ["a", "p"], ["a", "b", "c"]]
-
-
-def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -> None:
-    """Not while an ask is under way, here or in another thread; followers hear of a change."""
-    heard: list[Event] = []
-    assert session.follow_pages() is None
-    session.run(Ask("echo:one", owner="a"), Seen())
-    session.environment = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("a")))
-    session.follow(heard.append)
-    outcomes: list[object] = []
-
-    def follow(event: Event) -> None:
-        if isinstance(event, Fragment):
-            outcomes.append(session.follow_pages())
-
-    unfollow = session.follow(follow)
-    session.run(Ask("echo:two", order=()), Seen())
-    unfollow()
-    assert outcomes
-    assert set(outcomes) == {None}
-    elsewhere = threading.Thread(target=lambda: outcomes.append(session.follow_pages()))
-
-    def while_it_changes(_: Conversation) -> None:
-        elsewhere.start()
-        elsewhere.join(PATIENCE)
-
-    session.change(while_it_changes)
-    assert set(outcomes) == {None}
-    assert prompts(session) == ["echo:one", "echo:two"]
-    heard.clear()
-    change = session.follow_pages()
-    assert change is not None
-    assert [turn.prompt for turn in change.went] == ["echo:one"]
-    assert heard == [Changed()]
-    assert session.follow_pages() is None
-    assert heard == [Changed()]
 
 
 def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) -> None:

@@ -42,13 +42,13 @@ def test_asking_from_a_follower_is_refused(session: Session, emulator: Emulator)
         if isinstance(event, Began):
             for nested in (
                 partial(session.ask, "echo:inner"),
-                partial(session.change, Conversation.undo),
+                partial(session.changes.make, Conversation.undo),
             ):
                 with pytest.raises(InputError) as caught:
                     nested()
                 problems.append(caught.value.message)
 
-    session.follow(follow)
+    session.followers.add(follow)
     session.ask("echo:outer")
     assert problems == ["A reply is still streaming here; ask again when it has ended."] * 2
     assert len(emulator.requests) == 1
@@ -68,7 +68,7 @@ def test_a_stop_counts_where_a_transport_does_not_look() -> None:
         if isinstance(event, Fragment) and event.text == "two ":
             halt.stop()
 
-    session.follow(follow)
+    session.followers.add(follow)
     with pytest.raises(ChatInterrupted, match="after 2 words"):
         session.run(Ask("Hello?"), Seen(), halt)
     (turn,) = session.conversation

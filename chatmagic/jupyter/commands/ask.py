@@ -116,7 +116,7 @@ def _asked(kernel: Kernel, given: Arguments, parsed: ParsedLine, text: str) -> R
     # A value of this prompt may be the reply to a question in the background, in any thread.
     waits_for_all = parsed.dry or (not parsed.raw and template.OPEN in text)
     asked = Ask("", owner=execution.cell, execution=execution.id, thread=parsed.thread)
-    threads = None if waits_for_all else kernel.session.threads_of(asked)
+    threads = None if waits_for_all else kernel.session.asker.threads_of(asked)
     waits = waits_for_all or not _may_end(kernel, parsed, execution)
     settle(kernel, execution, threads, shown=not parsed.quiet, waits=waits)
     ask = _composed(kernel, parsed, text, execution)
@@ -178,7 +178,7 @@ def send_question(
     work = partial(_sent, kernel, ask, execution, view, output=output)
     # The value of an earlier run would be mistaken for the new reply.
     forget = partial(kernel.shell.user_ns.pop, output, None)
-    kernel.background.start(ask, view, work, forget, kernel.session.threads_of(ask))
+    kernel.background.start(ask, view, work, forget, kernel.session.asker.threads_of(ask))
     return None
 
 

@@ -180,7 +180,7 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
     place = kernel.cell()
     order = kernel.order(execution.cell)
     item = Replacement(picked, owner=place[0], execution=place[1])
-    kernel.session.change(lambda conversation: conversation.add(item, order=order))
+    kernel.session.changes.make(lambda conversation: conversation.add(item, order=order))
     digests = dict.fromkeys(reply.recorded_digest for reply in replies)
     if picked.record is not None:
         above = kernel.session.conversation.window(*place, order=order, again=picked.number)

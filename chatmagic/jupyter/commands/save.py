@@ -117,7 +117,7 @@ def _load(kernel: Kernel, given: Arguments) -> None:
             conversation, lines[:] = _from_notebook(path, by_id, force, current.added)
         return current.load(conversation)
 
-    kernel.session.change(load)
+    kernel.session.changes.make(load)
     print("\n".join(unlinked(to_terminal(line)) for line in lines))
 
 

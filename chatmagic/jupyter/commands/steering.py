@@ -49,7 +49,7 @@ def _instruct(kernel: Kernel, given: Arguments) -> None:
     _refuse_secrets(kernel, text, file)
     execution = running(kernel.shell)
     instructions = Instructions.of_text(text, file, owner=execution.cell, execution=execution.id)
-    kernel.session.steer(instructions)
+    kernel.session.changes.steer(instructions)
     reply_views.show(*output.of_steering(instructions))
 
 
@@ -114,7 +114,7 @@ def _thread(kernel: Kernel, given: Arguments) -> None:
     execution = running(kernel.shell)
     fork = _count(given.options["--fork"]) if "--fork" in given.options else None
     start = ThreadStart(name, fork, owner=execution.cell, execution=execution.id)
-    kernel.session.steer(start)
+    kernel.session.changes.steer(start)
     reply_views.show(*output.of_steering(start))
 
 
@@ -140,7 +140,7 @@ def _count(word: str) -> int:
 def _delete(kernel: Kernel, name: str) -> None:
     """Delete a thread, and show that with a record for the notebook."""
     threads = kernel.session.conversation.threads
-    change = kernel.session.change(lambda conversation: conversation.delete(name))
+    change = kernel.session.changes.make(lambda conversation: conversation.delete(name))
     gone = 0 if change is None else len(change.went)
     words = f"The thread {name}: {counted(gone, 'turn')} set aside; %chat_undo takes that back."
     if name not in threads:
@@ -184,7 +184,7 @@ def _hide(kernel: Kernel, given: Arguments) -> None:
         owner=owner,
         execution=execution,
     )
-    kernel.session.steer(hiding)
+    kernel.session.changes.steer(hiding)
     reply_views.show(*output.of_steering(hiding))
 
 

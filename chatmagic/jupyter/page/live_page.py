@@ -31,7 +31,7 @@ class LivePage:
         self._session = session
         self._settings = settings
         self._panels: Panels | None = None
-        self._unfollow = session.follow(self.drawing.hear)
+        self._unfollow = session.followers.add(self.drawing.hear)
 
     def panels(self, status: KernelStatus) -> Panels:
         """Return the kernel's panels.

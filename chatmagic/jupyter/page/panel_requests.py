@@ -311,14 +311,14 @@ class PanelRequests:
     def _stepped(self, step: str) -> str:
         """Change the conversation by a step; return words on it."""
         if step == "undo":
-            return undone(self._session.change(Conversation.undo))
+            return undone(self._session.changes.make(Conversation.undo))
         if step == "redo":
-            return redone(self._session.change(Conversation.redo))
+            return redone(self._session.changes.make(Conversation.redo))
         names, shown = self._log.threads()
         if len(names) > 1:
-            self._session.change(lambda conversation: conversation.delete(shown))
+            self._session.changes.make(lambda conversation: conversation.delete(shown))
             return CLEARED_THREAD.format(shown)
-        self._session.change(Conversation.reset)
+        self._session.changes.make(Conversation.reset)
         return CLEARED
 
     def _pick(self, request: PanelRequest) -> None:
@@ -332,7 +332,7 @@ class PanelRequests:
                 return None
             return conversation.add(Replacement(conversation.known_turns[reply]))
 
-        self._session.change(pick)
+        self._session.changes.make(pick)
 
     def _put(self, request: PanelRequest) -> None:
         """Send a page turns of the panel as cells."""
@@ -347,7 +347,7 @@ class PanelRequests:
         owner = owner_of(request.message["cell"])
         turn = self._log.turn(number)
         if turn is not None and turn.entry == "panel":
-            self._session.change(lambda conversation: conversation.hand_over(number, owner))
+            self._session.changes.make(lambda conversation: conversation.hand_over(number, owner))
 
     # The choices for all panels.
 

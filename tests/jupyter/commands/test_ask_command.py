@@ -514,7 +514,7 @@ def test_a_turn_is_stale_when_its_cell_says_something_else(shell: Shell) -> None
     shell.page("%chat --above 1 echo:one", "b")
     conversation = current_session().conversation
     seen: list[object] = []
-    unfollow = current_session().follow(seen.append)
+    unfollow = current_session().followers.add(seen.append)
     assert conversation.stale_turns() == ()
     shell.page("print(x)", "a")
     assert (conversation.stale_turns(), seen) == ((), [])

@@ -190,7 +190,7 @@ def test_what_is_saved_follows_keep_values(shell: Shell, name: str, tmp_path: Pa
 def test_thoughts_are_saved_where_they_are_asked_for(shell: Shell, tmp_path: Path) -> None:
     """Into Markdown; the other files have them in each case."""
     turn = Turn(prompt="p", reply=Reply("r", reasoning="Hm, *so*"))
-    current_session().change(lambda conversation: conversation.add(turn))
+    current_session().changes.make(lambda conversation: conversation.add(turn))
     for name, flag in product(("talk.md", "talk.json", "talk.ipynb"), ("", " --reasoning")):
         shell.page(f"%chat_save {name}{flag}", "s")
         has_them = "Hm, " in (tmp_path / name).read_text()

@@ -46,7 +46,7 @@ def kernel() -> Kernel:
 def loop(session: Session) -> Iterator[DrawingLoop]:
     """Give the kernel's drawing loop."""
     made = DrawingLoop()
-    leave = session.follow(made.hear)
+    leave = session.followers.add(made.hear)
     yield made
     leave()
     made.close()

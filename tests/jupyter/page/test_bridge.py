@@ -132,7 +132,7 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
     ask = Ask("x", entry="panel")
     failed = ServiceError("no")
     for event in (Began(ask, (), (), Halt()), Fragment(ask, "x"), Ended(ask, None, failed)):
-        session.tell(event)
+        session.followers.tell(event)
     front.ask("b", "%%chat\necho:one two")
     front.is_told("Reply started.", "Complete, 2 words.")
 
@@ -185,7 +185,7 @@ def test_a_page_is_sent_what_there_is_to_paint(
     def tell(*events: Event) -> list[dict[str, Any]]:
         front.sent.clear()
         for event in events:
-            session.tell(event)
+            session.followers.tell(event)
         settle(loop)
         return front.paints()
 
@@ -226,7 +226,7 @@ def test_unloading_closes_the_bridge(front: Front) -> None:
     assert not worker.is_alive()
     assert not before_comm.is_open
     assert current_session().environment.layout("a") is None
-    assert current_session().followers == ()
+    assert not len(current_session().followers)
     front.shell.do("%load_ext chatmagic")
     front.ask("b")
     assert front.bridge is not bridge

@@ -37,10 +37,10 @@ def test_what_the_bridge_paints_is_not_told_twice(
         page = View(pages)
         ask = Ask("a question", entry="cell", asker="cell [7]", owner="0123456789abcdef")
         before = len(page.messages)
-        session.tell(Began(ask, (), session.conversation.turns, Halt()))
+        session.followers.tell(Began(ask, (), session.conversation.turns, Halt()))
         for fragment in ("one ", "two ", "three"):
-            session.tell(Fragment(ask, fragment))
-        session.tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
+            session.followers.tell(Fragment(ask, fragment))
+        session.followers.tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
         page.until("snapshot", words="down")
         heard = page.messages[before:]
     (text,) = [one for one in heard if one.get("html")]

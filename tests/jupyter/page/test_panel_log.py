@@ -52,7 +52,7 @@ def test_a_long_conversation_is_shown_page_by_page(session: Session, page: View)
     assert page.sync(count=4711)["earlier"] == 0
     assert more["new"] == []
     # What changes is told of the newest; the others keep their version, or get another one.
-    session.change(lambda conversation: conversation.hand_over(40, "c" * 16))
+    session.changes.make(lambda conversation: conversation.hand_over(40, "c" * 16))
     assert page.until("snapshot", view=None, count=100)["entries"] == first["entries"]
     session.run(Ask("why?", owner="c" * 16, execution="2", asker="cell [3]"), Listener(None))
     later = dict(page.sync(count=70)["entries"])
@@ -124,7 +124,7 @@ def test_what_another_thread_asks_is_not_shown(
     session: Session, page: View, service: Service
 ) -> None:
     """Nor does the panel change its thread while its own question is under way."""
-    session.steer(ThreadStart("sql", owner="s" * 16, execution="1"))
+    session.changes.steer(ThreadStart("sql", owner="s" * 16, execution="1"))
     session.run(Ask("why?", owner="c" * 16, thread="main"), Listener(None))
     # Its snapshots are sent in order, and this one is the last.
     assert page.sync()["count"] == 0

@@ -208,7 +208,7 @@ def test_a_step_that_fails_is_said(
     session: Session, page: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who pressed a button hears of it."""
-    monkeypatch.setattr(session, "change", lambda _: 1 / 0)
+    monkeypatch.setattr(session.changes, "make", lambda _: 1 / 0)
     page.say("step", step="clear")
     assert page.until("notice")["words"].startswith("That was not done: ")
 
@@ -280,7 +280,7 @@ def test_one_thread_is_shown_and_can_be_changed(
     """The one at the end, or the one that is chosen; its questions are asked in it by name."""
     page.asked("first")
     assert page.sync()["threads"] == ["main"]
-    session.steer(ThreadStart("sql", owner="s" * 16, execution="1"))
+    session.changes.steer(ThreadStart("sql", owner="s" * 16, execution="1"))
     page.until("snapshot", thread="sql")
     page.asked("second")
     assert [entry["prompt"] for entry in page.log()] == ["second"]
