@@ -332,20 +332,46 @@ def json_of_file(
 
     Raises:
         TooManyValuesError: it holds more values.
-        ValueError: it is no JSON.
+        ValueError: it is no JSON; the text of the error is the reason, and quotes no content.
     """
-    text = json_text(content, json.detect_encoding(content), "surrogatepass")
+    if not content or content.isspace():
+        raise ValueError("it is empty")
+    try:
+        text = json_text(content, json.detect_encoding(content), "surrogatepass")
+    except UnicodeDecodeError:
+        raise ValueError(NOT_UTF_8) from None
     if has_many_values(text, most):
         raise TooManyValuesError(f"it holds more than {most:,} values")
     try:
         return json.loads(text, parse_float=parse_float, parse_int=_whole)
-    except RecursionError:
-        raise ValueError("its values are nested too deeply") from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno:,}, column {error.colno:,}"
+        raise ValueError(f"{NOT_JSON} ({place})") from None
+    except RecursionError as error:
+        raise ValueError(json_fault(error)) from None
+
+
+NOT_UTF_8: Final = "it is not text in UTF-8"
+
+
+def json_fault(error: Exception) -> str:
+    """Return the reason for which JSON could not be read, without a quotation of it.
+
+    Args:
+        error: the error of its reading by :mod:`json`.
+    """
+    if isinstance(error, RecursionError):
+        return "its values are nested too deeply"
+    return NOT_JSON if isinstance(error, json.JSONDecodeError) else LONG_NUMBER
+
+
+NOT_JSON: Final = "it is not JSON"
+LONG_NUMBER: Final = f"a number in it has more than {MOST_DIGITS:,} digits"
 
 
 def _whole(digits: str) -> int:
     if len(digits) > MOST_DIGITS:
-        raise ValueError(f"a number in it has more than {MOST_DIGITS:,} digits")
+        raise ValueError(LONG_NUMBER)
     return int(digits)
 
 

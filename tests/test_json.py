@@ -235,11 +235,27 @@ def test_a_file_of_many_values_is_not_parsed() -> None:
     assert _json.json_of_file(b'["' + inside + b'1,1,1"]') == [inside.decode() + "1,1,1"]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 100_000])
-def test_what_is_no_json_in_a_file_is_an_error(content: bytes) -> None:
-    """Of one kind, however deep it is."""
-    with pytest.raises(ValueError, match=r"Expecting|codec|nested too deeply"):
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "it is empty"),
+        (b" \r\n", "it is empty"),
+        (b'{"a":\n sk-private', "it is not JSON (line 2, column 2)"),
+        (b"\xff", "it is not text in UTF-8"),
+        (b"[" * 100_000, "its values are nested too deeply"),
+        (b"[" + b"9" * 4301 + b"]", "a number in it has more than 4,300 digits"),
+    ],
+)
+def test_what_is_no_json_in_a_file_is_an_error(content: bytes, reason: str) -> None:
+    """Of one kind, with the reason, and without a quotation."""
+    with pytest.raises(ValueError, match=f"^{re.escape(reason)}$"):
         _json.json_of_file(content)
+
+
+def test_the_fault_of_json() -> None:
+    """In our words, whatever Python's are."""
+    assert _json.json_fault(json.JSONDecodeError("Expecting value", "", 0)) == "it is not JSON"
+    assert "4,300 digits" in _json.json_fault(ValueError("sys.set_int_max_str_digits"))
 
 
 def test_a_file_has_any_encoding_of_json() -> None:

@@ -69,8 +69,8 @@ def loads(content: bytes, after: int = 0) -> Conversation:
         value = json_of_file(content)
     except TooManyValuesError:
         raise
-    except ValueError:
-        value = None
+    except ValueError as error:
+        raise ValueError(f"it is not a conversation that %chat_save wrote: {error}") from None
     if not isinstance(value, Mapping) or value.get("chatmagic") != KIND:
         raise ValueError("it is not a conversation that %chat_save wrote")
     if (whole_number(value.get("version")) or 0) > VERSION:

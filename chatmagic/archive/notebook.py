@@ -35,6 +35,9 @@ from chatmagic.safe_text import numbered
 READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""
 
+EARLIER: Final = "Take an earlier copy of it: a checkpoint of Jupyter's, a backup, or git's."
+"""Hint for a file that holds no notebook."""
+
 LARGEST_SOURCE: Final = 2**20
 """Largest number of characters of a cell's source; no person reads or writes a larger one."""
 
@@ -265,19 +268,18 @@ def parse_notebook(content: bytes, path: Path) -> Notebook:
     Raises:
         InputError: it is not a notebook of format 4, or holds too many values.
     """
-    if not content.strip():
-        raise InputError(f"{path} is empty.")
     try:
         value = _json.json_of_file(content, _number)
     except _json.TooManyValuesError as error:
         raise InputError(f"{path} cannot be read: {error}.", hint=_files.SMALLER) from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is no notebook: it is not UTF-8.") from None
-    except ValueError:
-        raise InputError(f"{path} is no notebook: it is no JSON.") from None
+    except ValueError as error:
+        raise InputError(f"{path} is no notebook: {error}.", hint=EARLIER) from None
     listed = _json.json_at(value, "cells") if _json.json_at(value, "nbformat") == READABLE else None
     if not isinstance(listed, list):
-        raise InputError(f"{path} is not a notebook of format {READABLE}.")
+        raise InputError(
+            f"{path} is not a notebook of format {READABLE}.",
+            hint="Jupyter saves a notebook in that format.",
+        )
     notebook = Notebook(path)
     for number, cell in enumerate(listed, 1):
         notebook.add_cell(number, cell)

@@ -20,7 +20,6 @@ The file has no key, no request header and no address.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections import Counter, defaultdict
@@ -35,12 +34,14 @@ from chatmagic import _json
 from chatmagic._files import LONGEST_WAIT, content_of, folder_lock, replace_content
 from chatmagic._json import (
     MOST_IN_FILE,
+    NOT_UTF_8,
     dataclass_from_json,
     exact,
     exact_count,
     exact_text,
     fields_to_json,
     has_many_values,
+    json_fault,
     json_field,
     json_text,
     known_items,
@@ -427,6 +428,9 @@ def _halves(lines: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, str]], ..
     return None if part else (ours, theirs)
 
 
+_REPAIR: Final = "The file was left as it is: repair it, or record into another one."
+
+
 def _drafts(lines: Iterable[tuple[int, str]], name: str) -> list[_Draft]:
     """Return the interactions of numbered lines."""
     values = ((number, _read_line(line, number, name)) for number, line in lines)
@@ -453,11 +457,15 @@ def _drafts(lines: Iterable[tuple[int, str]], name: str) -> list[_Draft]:
 
 
 def _read_line(line: str, number: int, name: str) -> dict[str, Any]:
-    with contextlib.suppress(ValueError, RecursionError):
+    why = "it is no object of JSON"
+    try:
         if isinstance(value := json.loads(line), dict):
             return value
-    is_merge = line.startswith(("<<<<", "||||", "====", ">>>>"))
-    raise _damaged(name, number, f"it is {'a merge conflict' if is_merge else 'not JSON'}")
+    except (ValueError, RecursionError) as error:
+        why = json_fault(error)
+    if line.startswith(("<<<<", "||||", "====", ">>>>")):
+        why = "it is a merge conflict"
+    raise _damaged(name, number, why)
 
 
 _Lines = dict[str, list[str]]
@@ -485,10 +493,7 @@ class _Block:
 
 
 def _damaged(name: str, number: int, why: str) -> InputError:
-    return InputError(
-        f"{name}, line {number:,}: {why}.",
-        hint="The file was left as it is: repair it, or record into another one.",
-    )
+    return InputError(f"{name}, line {number:,}: {why}.", hint=_REPAIR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -624,7 +629,8 @@ class CassetteFile:
             try:
                 text = json_text(content or b"", "utf-8-sig")
             except UnicodeDecodeError:
-                raise InputError(f"{self.path.name} cannot be read: it is not text.") from None
+                why = f"{self.path.name} cannot be read: {NOT_UTF_8}."
+                raise InputError(why, hint=_REPAIR) from None
             read = Content() if content is None else content_from(text, self.path.name)
             self.held = read.interactions
             self.is_merged = read.is_merged

@@ -6,7 +6,6 @@ so only the names in that answer are used.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -32,7 +31,7 @@ from chatmagic.client.transport import HttpTransport, Transport
 from chatmagic.errors import ChatError, InputError, NotRecordedError, NotUnderstoodError
 from chatmagic.models import Credits, Message, Origin, Reply
 from chatmagic.protocol.api_key import Auth, Secret, redacted, refuse_keys
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.wire import JSON_DECODER, Request
 
 
 class Client:
@@ -394,7 +393,7 @@ class ModelStream(Asking):
 def _names(text: str, keys: tuple[Secret, ...]) -> tuple[str, ...]:
     """Return the names in a list of models, without any of the keys."""
     try:
-        value = json.loads(text)
+        value = JSON_DECODER.decode(text)
     except (ValueError, RecursionError):
         value = None
     listed = value.get("data") if isinstance(value, dict) else None

@@ -20,6 +20,7 @@ import platformdirs
 
 from chatmagic import advice
 from chatmagic._files import open_file
+from chatmagic._json import NOT_UTF_8, json_fault
 from chatmagic.advice import Note, sentences
 from chatmagic.client import key_store
 from chatmagic.client.endpoint import (
@@ -324,6 +325,7 @@ def usable_key(key: Secret | None, name: str) -> Secret:
 
 
 SERVERS_FILE: Final = "servers.toml"
+_REPAIR: Final = "Repair it, or rename it: without it chatmagic's own list is known."
 _SHOWN: Final = 60
 
 
@@ -373,9 +375,14 @@ def _read(path: Path, ours: dict[str, Server]) -> dict[str, Server]:
         return ours
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    except ValueError as error:
+    except UnicodeDecodeError:
+        raise InputError(f"{path} cannot be read: {NOT_UTF_8}.", hint=_REPAIR) from None
+    except tomllib.TOMLDecodeError as error:
         # tomllib's message is a place and a reason; it quotes no value.
-        raise InputError(f"{path} cannot be read: {one_line(str(error), _SHOWN)}.") from None
+        why = one_line(str(error), 2 * _SHOWN)
+        raise InputError(f"{path} cannot be read: {why}.", hint=_REPAIR) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read: {json_fault(error)}.", hint=_REPAIR) from None
     named = {name.lower(): value for name, value in content.items()}
     return ours | {name: _server(path, name, named[name], ours) for name in named}
 

@@ -25,12 +25,14 @@ import platformdirs
 
 from chatmagic import advice
 from chatmagic._files import (
+    LARGEST,
     PRIVATE,
     clear_unfinished,
     folder_lock,
     open_file,
     replace_content,
 )
+from chatmagic._json import NOT_UTF_8, json_of_file
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.client.endpoint import KEY_VARIABLES
 from chatmagic.errors import InputError
@@ -225,16 +227,20 @@ class KeyStore:
         ):
             file.close()
             raise self._not_private()
-        # json's exception quotes the text that it read, so it is not passed on.
-        wrong = swallowed(ValueError, RecursionError, AttributeError)
-        with file, wrong:
+        with file:
+            content = file.read(LARGEST)
+        try:
+            keys = json_of_file(content)
+            why = "it holds no list of keys"
+        except ValueError as error:
+            keys = None
+            why = str(error)
+        if isinstance(keys, dict):
             return {
-                place: key
-                for place, key in json.load(file).items()
-                if key is None or isinstance(key, str)
+                place: key for place, key in keys.items() if key is None or isinstance(key, str)
             }
         raise InputError(
-            f"{self._file} is damaged, so no key is read from it.",
+            f"{self._file} is damaged, so no key is read from it: {why}.",
             hint=advice.KEY_FILE_DAMAGED,
         )
 
@@ -300,6 +306,8 @@ def is_locked(keyring: Any) -> bool:
 
 KEY_FILE_VARIABLE: Final = KEY_VARIABLES[1]
 
+_A_KEY_ALONE: Final = f"{KEY_FILE_VARIABLE} is the path of a text file with the key alone."
+
 _ASSIGNED: Final = r"(?m)^\s*(?:export\s+)?[A-Za-z_]\w*\s*=\s*([^=\s].*)$"
 
 
@@ -316,6 +324,8 @@ def key_in_file(path: str) -> tuple[Secret | None, tuple[str, ...]]:
         InputError: it cannot be read, or holds an assignment.
     """
     text, state = _read(path)
+    if not text:
+        raise InputError(f"The file that {KEY_FILE_VARIABLE} names is empty.", hint=_A_KEY_ALONE)
     is_assigned = re.search(_ASSIGNED, text) is not None
     key = Secret.or_none(text)
     del text  # a traceback with its locals shows only a Secret
@@ -363,7 +373,11 @@ def _read(path: str) -> tuple[str, os.stat_result]:
             return text.strip(), os.fstat(file.fileno())
     except OSError as error:
         why = error.strerror or type(error).__name__
+    except UnicodeDecodeError:
+        why = NOT_UTF_8
     except (ValueError, RuntimeError):
-        why = "it is not text"
+        why = "this is not the name of a file"
     # The path is not shown: it may be a key that was put in its place.
-    raise InputError(f"The file that {KEY_FILE_VARIABLE} names cannot be read: {why}.")
+    raise InputError(
+        f"The file that {KEY_FILE_VARIABLE} names cannot be read: {why}.", hint=_A_KEY_ALONE
+    )

@@ -39,6 +39,7 @@ from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs
 
+from chatmagic._json import json_of_file
 from chatmagic.emulator import replies
 from chatmagic.protocol import sse
 from chatmagic.protocol.api_key import Auth, Secret
@@ -258,10 +259,8 @@ def _parsed(request: HttpRequest) -> Request:
     if media_type != "application/json":
         raise _ErrorResponse("unsupported_media_type")
     try:
-        asked = Request.from_json(_as_texts(json.loads(request.body)))
-    except json.JSONDecodeError as error:
-        message = f"The body is not JSON: {error}"
-    except (ValueError, RecursionError) as error:
+        asked = Request.from_json(_as_texts(json_of_file(request.body)))
+    except ValueError as error:
         message = f"The body is not understood: {error}"
     else:
         if asked.max_tokens is None or asked.max_tokens >= 1:

@@ -39,7 +39,7 @@ from chatmagic.protocol import retry_time
 from chatmagic.protocol.api_key import Secret, redacted
 from chatmagic.protocol.refused_fields import refused_fields
 from chatmagic.protocol.url import is_loopback, origin
-from chatmagic.protocol.wire import ErrorBody
+from chatmagic.protocol.wire import JSON_DECODER, ErrorBody
 from chatmagic.safe_text import one_line
 
 BODY_BYTES: Final = 65_536
@@ -171,7 +171,7 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
     status = answer.status
     text = body_text(body, answer.headers)
     try:
-        value = json.loads(text, strict=False)
+        value = JSON_DECODER.decode(text)
         error_body = ErrorBody.from_json(value) or ErrorBody(source=value)
     except (ValueError, RecursionError):
         error_body = ErrorBody()

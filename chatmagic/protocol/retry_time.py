@@ -45,7 +45,7 @@ _DURATION: Final = (
     rf"{_AMOUNT}\s?{_UNIT}(?:(?:,\s?|\s|\sand\s|,\sand\s)?{_AMOUNT}\s?{_UNIT}){{0,4}}"
 )
 _ISO: Final = (
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:\s?(?:Z|UTC)|\s?[+-]\d\d:?\d\d)?"
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d{1,9})?(?:\s?(?:Z|UTC)|\s?[+-]\d\d:?\d\d)?"
 )
 _HTTP_DATE: Final = r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
 

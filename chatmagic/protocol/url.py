@@ -224,9 +224,11 @@ def _split(url: str, name: str = "base address") -> SplitResult:
         is_odd = len(word.split()) > 1 or not _FORBIDDEN.isdisjoint(word)
         parts = urlsplit("" if is_odd else word)
         good = parts.scheme in DEFAULT_PORTS and parts.port != 0 and _is_a_host(parts)
+        is_other_number = good and _is_other_number(_host(parts))
     except ValueError:
         parts = urlsplit("")
         good = False
+        is_other_number = False
     if not parts.netloc.rpartition("@")[2].isascii():
         raise InputError(
             f"The host of the {name} has characters beyond ASCII.",
@@ -235,6 +237,11 @@ def _split(url: str, name: str = "base address") -> SplitResult:
     if not good:
         meant = f"Did you mean https://{word}?" if re.fullmatch(_BARE_HOST, word) else None
         raise InputError(f"The {name} is not a URL like https://chat.example.org.", hint=meant)
+    if is_other_number:
+        raise InputError(
+            f"The host of the {name} is a number that programs read as different addresses.",
+            hint="Write an IP address as four numbers from 0 to 255: http://127.0.0.1.",
+        )
     if not _is_one_path(parts.path):
         raise InputError(
             f"The path of the {name} can be read as another path: it holds . or "
@@ -288,10 +295,22 @@ def _is_a_host(parts: SplitResult) -> bool:
         return "%" not in host and re.fullmatch(r"\[[0-9a-f:.]+\](?::[0-9]*)?", rest) is not None
     name, _, port = rest.partition(":")
     is_name = _NAME.issuperset(host) and "" not in host.split(".")
-    if re.fullmatch(r"(?:.*\.)?(?:0x[0-9a-f]*|\d+)", host):
-        # A browser and curl read a number in other notations, too, which differ.
-        ipaddress.IPv4Address(host)
     return is_name and name != "" and not port.strip(_DIGITS)
+
+
+def _is_other_number(host: str) -> bool:
+    """Return whether a host is a number that is no IP address in its usual notation.
+
+    A browser and curl read it in others, too (octal, hexadecimal, fewer parts), and differ (URL
+    Standard, section 3.5).
+    """
+    if ":" in host or not re.fullmatch(r"(?a)(?:.*\.)?(?:0x[0-9a-f]*|\d+)", host):
+        return False
+    try:
+        ipaddress.IPv4Address(host)
+    except ValueError:
+        return True
+    return False
 
 
 def _host(parts: SplitResult) -> str:

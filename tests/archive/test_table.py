@@ -20,6 +20,7 @@ from project import ROOT
 from saved_notebooks import page, record
 
 import chatmagic
+from chatmagic.archive import notebook
 from chatmagic.archive.table import TurnRow, dataframe, of_conversation, of_file
 from chatmagic.errors import InputError
 from chatmagic.session.session import Session
@@ -68,7 +69,8 @@ def test_errors_stand_beside_the_data(tmp_path: Path) -> None:
     assert list(of_file(str(tmp_path / "b.ipynb"))) == [
         TurnRow(
             file=str(tmp_path / "b.ipynb"),
-            error=f"{tmp_path / 'b.ipynb'} is no notebook: it is no JSON.",
+            error=f"{tmp_path / 'b.ipynb'} is no notebook: it is not JSON (line 1, column 2). "
+            + notebook.EARLIER,
         )
     ]
 

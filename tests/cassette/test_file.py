@@ -197,8 +197,9 @@ def checked(**facts: object) -> str:
     [
         ("", "line 1: it is empty"),
         ("no", "line 1: it is not JSON"),
-        ("[" * 100_000, "line 1: it is not JSON"),
-        ("[]", "line 1: it is not JSON"),
+        ("[" * 100_000, "line 1: its values are nested too deeply"),
+        (f"[{'9' * 4301}]", "line 1: a number in it has more than 4,300 digits"),
+        ("[]", "line 1: it is no object of JSON"),
         ('{"cells": []}', "is not a cassette of version 3: its line 1"),
         ('{"chatmagic": "cassette", "version": 2}', "is not a cassette of version 3"),
         ("\n".join([*LINES[:3], "<<<<<<< a", LINES[3]]), "line 4: it is a merge conflict."),

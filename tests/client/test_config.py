@@ -262,9 +262,9 @@ def chain(error: BaseException) -> str:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"sk-private\xff", "cannot be read: it is not text."),
-        (b"", "holds no key"),
-        (b" \n", "holds no key"),
+        (b"sk-private\xff", "cannot be read: it is not text in UTF-8."),
+        (b"", "names is empty"),
+        (b" \n", "names is empty"),
         (b"sk-private two", "holds no key"),
         (None, "cannot be read: "),
     ],
@@ -464,6 +464,26 @@ def test_a_name_that_is_not_known(own: Path) -> None:
     with pytest.raises(InputError, match="leave them out") as caught:
         config.first_address([("https://a/?b=c", "test")])
     assert "Known by name" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"\xff", "it is not text in UTF-8"),
+        (b"[", "Invalid .* key part .at end of document"),
+        (b"a = " + b"9" * 4301, "a number in it has more than 4,300 digits"),
+    ],
+)
+def test_a_file_of_servers_that_cannot_be_read(own: Path, content: bytes, why: str) -> None:
+    """One line says why, and what to do; an empty file names none."""
+    own.write_bytes(content)
+    with pytest.raises(InputError, match=rf"servers\.toml cannot be read: {why}") as caught:
+        config.known_servers()
+    assert str(caught.value).endswith(
+        "Repair it, or rename it: without it chatmagic's own list is known."
+    )
+    own.write_bytes(b"")
+    assert list(config.known_servers()) == NAMES
 
 
 def test_a_name_stands_for_an_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,6 +136,8 @@ def test_a_limit_names_its_end(headers: str, wait: float | None) -> None:
         ("Please wait for about 3 minutes.", 180),
         ("The limit resets at 2026-01-01 09:30:05 UTC.", 5),
         ("Try again after 2026-01-01T09:30:05+00:00", 5),
+        ("Try again at 2026-01-01T09:31.5Z", 90),
+        ("Try again in 1.5m", 90),
         ("Available again on Thu, 01 Jan 2026 09:30:05 GMT", 5),
         ("Retry-After: 7", 7),
         ("Try again later.", None),

@@ -157,12 +157,6 @@ def test_an_address_on_this_machine_needs_no_scheme(url: str, meant: str) -> Non
         "https://sk-private;.example",
         "https://sk-private..example",
         "https://[::1]sk-private",
-        "http://192.168.257",
-        "http://01.2.3.4",
-        "http://0x7f.1",
-        "http://2130706433:8000",
-        "http://127.0.0.1.9",
-        "http://a.0x1",
         "https://[v1.sk-private]",
         "https://[fe80::1%25sk-private]",
     ],
@@ -173,6 +167,40 @@ def test_what_is_no_address_is_refused_and_not_repeated(url: str) -> None:
     assert error.message == "The base address is not a URL like https://chat.example.org."
     assert error.hint == ("Did you mean https://chat.example?" if url == "chat.example" else None)
     assert "private" not in repr(error)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_refused"),
+    [
+        ("192.168.257", True),
+        ("01.2.3.4", True),
+        ("1.2.3.04", True),
+        ("0x7f.1", True),
+        ("2130706433:8000", True),
+        ("127.1", True),
+        ("0x7f000001.", True),
+        ("127.0.0.1.9", True),
+        ("256.0.0.1", True),
+        ("a.0x1", True),
+        ("9" * 4301, True),
+        ("192.168.1.7", False),
+        ("127.0.0.1.", False),
+        ("[::ffff:1.2.3.4]", False),
+        ("1e3.example", False),
+    ],
+)
+def test_a_number_that_two_programs_read_differently_is_no_host(
+    host: str, is_refused: bool
+) -> None:
+    """Only an IP address in its usual notation is one; the line says how that is written."""
+    if not is_refused:
+        assert origin(f"http://{host}")
+        return
+    error = refusal(f"http://{host}")
+    assert error.message == (
+        "The host of the base address is a number that programs read as different addresses."
+    )
+    assert error.hint == "Write an IP address as four numbers from 0 to 255: http://127.0.0.1."
 
 
 @pytest.mark.parametrize(

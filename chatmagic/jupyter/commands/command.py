@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any, Final
 
+from chatmagic._json import whole_number
 from chatmagic.conversation import magic_line
 from chatmagic.conversation.magic_line import Option
 from chatmagic.errors import InputError
@@ -58,7 +59,8 @@ class Arguments:
         Raises:
             InputError: there is no such turn.
         """
-        number = int(self.words) if self.words.isdecimal() else 0 if self.words else default
+        typed = whole_number(self.words) or 0
+        number = typed if self.words else default
         if not 1 <= number <= count:
             there = f"from 1 to {count:,}" if count else "above its cell, and there is none"
             raise self.command.refusal(f"%{self.command.name} takes a turn's number {there}.")

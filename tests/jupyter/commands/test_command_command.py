@@ -83,6 +83,7 @@ TAKES = "after its name."
         ("connect http://a --key=sk-1", TAKES),
         ("connect --ask", TAKES),
         ("continue 0", "%chat_continue takes a turn's number from 1 to 1."),
+        (f"continue {'9' * 4301}", "%chat_continue takes a turn's number from 1 to 1."),
         ("continue --list", "%chat_continue takes [TURN] after its name."),
         ("continue", "The reply of turn 1 is complete: there is nothing to continue."),
         ("credits everything", "%chat_credits takes [--usage] after its name."),
