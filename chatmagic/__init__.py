@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from chatmagic.models import CodeBlock, Credits, Message, Reply, Usage
     from chatmagic.session.current import aask, ask, current_session, map  # noqa: A004 - as it is called: chatmagic.map
     from chatmagic.session.map.job_file import RowReply
+    from chatmagic.session.map.repeats import RepeatedReply
     from chatmagic.session.session import Session
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "Credits",
     "Limits",
     "Message",
+    "RepeatedReply",
     "Reply",
     "RowReply",
     "Session",
@@ -70,6 +72,7 @@ _HOMES: Final = {
     "Credits": "models",
     "Limits": "client.endpoint",
     "Message": "models",
+    "RepeatedReply": "session.map.repeats",
     "Reply": "models",
     "RowReply": "session.map.job_file",
     "Session": "session.session",

@@ -176,6 +176,10 @@ def the_kernel_has_one_session() -> None:
     chatmagic.map("{{ it }}", [], temprature=1)  # type: ignore[call-overload]
     replies = chatmagic.map("{{ it }}", ["Why?"], yes=True)
     assert_type(replies[0], chatmagic.RowReply)
+    repeated = chatmagic.map("{{ it }}", ["Why?"], repeats=5)[0]
+    if isinstance(repeated, chatmagic.RepeatedReply):
+        assert_type(repeated.agree, float | None)
+        assert_type(repeated.replies, tuple[chatmagic.RowReply, ...])
     assert_type(replies.to_dataframe(), Any)
     assert_type([reply.text for reply in replies], list[str | None])
     table = {"a": ["Why?"]}

@@ -311,6 +311,7 @@ class Session:
         rows: object,
         *,
         workers: int = 4,
+        repeats: int = 1,
         retries: int = 0,
         max_tokens: int | None = None,
         temperature: float | None = None,
@@ -338,6 +339,7 @@ class Session:
             rows: a DataFrame, a Series, a table of pyarrow, a mapping of columns, a list or another
                 iterable of texts or mappings, a collection of Dask's or polars', or its parts.
             workers: largest number of requests under way, up to 256.
+            repeats: number of times that each row is asked.
             retries: number of times that a row is sent again after an error of the server or the
                 network that may have been paid for.
             max_tokens: as for :meth:`ask`.
@@ -360,7 +362,8 @@ class Session:
             The table with the columns ``reply``, ``value`` (of JSON; or the fields of the schema)
             and ``error``; for a Series one of the replies, or of their values, with its index; for
             other rows a list; with ``keep=False`` the path of the file; with ``block=False`` a
-            handle, whose ``result()`` returns the same.
+            handle, whose ``result()`` returns the same. With ``repeats`` the reply is the most
+            frequent answer, beside ``agree``, its share, and ``replies``, the list of answers.
 
         Raises:
             InputError: a row cannot be sent, or the user did not agree to the map.
@@ -389,11 +392,19 @@ class Session:
                 waits=wait,
                 keeps=keep,
                 file=file,
+                repeats=repeats,
                 yes=yes,
                 block=block,
             )
             sender = RowSender(self.environment, self.ledger, self.clients, self.features)
-            made = RowTemplate(ask, self.environment, sender.setup, columns=columns, column=column)
+            made = RowTemplate(
+                ask,
+                self.environment,
+                sender.setup,
+                columns=columns,
+                column=column,
+                repeats=options.repeats,
+            )
             return run_map(made, sender, rows, options)
 
     def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Outcome:

@@ -49,6 +49,7 @@ from chatmagic.session.map.pace import (
     may_be_paid,
 )
 from chatmagic.session.map.progress import Progress
+from chatmagic.session.map.repeats import together
 from chatmagic.session.map.results import with_replies
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import Row, RowTemplate
@@ -107,7 +108,7 @@ class Counts:
     """Numbers of a map.
 
     Args:
-        read: rows that were read.
+        read: rows that were read; in all numbers a row counts as often as it is asked.
         from_file: rows that the file had answered before.
         answered: rows that this run has answered.
         failed: rows that failed in this run.
@@ -177,7 +178,7 @@ class Job:
         self.waiting = ""
         """The reason why no request is sent now; empty if requests are sent."""
         self.keys: list[bytes] = []
-        """The short keys of the rows that were read, in their order."""
+        """The short keys of the rows that were read, in their order; one for each repeat."""
         self.error: BaseException | None = None
         """The error that ended it before its last row."""
         self.is_stopped = False
@@ -205,7 +206,7 @@ class Job:
         """Whether all rows were read."""
         if rows.count is not None:
             self.first = list(islice(unanswered, READ_AHEAD))
-            self.knows_all = self.counts.read == rows.count
+            self.knows_all = self.counts.read == self.total
         self._is_begun = True
         self._to_ask = chain(self.first, unanswered)
 
@@ -227,8 +228,9 @@ class Job:
 
     @property
     def total(self) -> int | None:
-        """Number of rows; ``None`` if unknown."""
-        return self.rows.count
+        """Number of replies that are wanted: one for each row and repeat; ``None`` if unknown."""
+        count = self.rows.count
+        return None if count is None else count * self.template.repeats
 
     @property
     def credits_left(self) -> int | None:
@@ -295,6 +297,11 @@ class Job:
         if not self.options.keeps:
             return self.path
         replies = [self._with_value(reply) for reply in self.file.replies(self.keys)]
+        if self.template.repeats > 1:
+            replies = together(replies, self.template.repeats)
+            if tied := sum(bool(reply.tied) for reply in replies):
+                words = f"{counted(tied, 'row')} without a most frequent answer: a tie"
+                notify(self.sender.environment, f"{words}; {self._error_place()}.")
         return with_replies(self.rows.source, replies, self.template.columns)
 
     def stop(self) -> None:
@@ -334,15 +341,18 @@ class Job:
                 "file=… asks anew.",
             )
         if self.counts.failed:
-            source = self.rows.source
-            where = "error of each"
-            if names_of(source):
-                where = f"column {self.template.columns.names[-1]}"
-            if is_series(source) or not self.options.keeps:
-                where = f"error in {self.path.name}"
             answered = total - self.counts.failed
-            words = f"{answered:,} of {total:,} answered, {self.counts.failed:,} failed: {where}."
-            notify(self.sender.environment, words)
+            words = f"{answered:,} of {total:,} answered, {self.counts.failed:,} failed"
+            notify(self.sender.environment, f"{words}: {self._error_place()}.")
+
+    def _error_place(self) -> str:
+        """Return the place of a row's error in words."""
+        source = self.rows.source
+        if not self.options.keeps or (is_series(source) and not self.template.columns.makes_table):
+            return f"error in {self.path.name}"
+        if names_of(source) or is_series(source):
+            return f"column {self.template.columns.names[-1]}"
+        return "error of each"
 
     def _so_far(self) -> str:
         words = f"{counted(self.counts.answered, 'row')} answered by this run"
@@ -374,7 +384,7 @@ class Job:
             self.rows, self.sender.address, keeps_misfits=lambda: self._is_begun
         )
         for row in rows:
-            self.counts.read = row.number + 1
+            self.counts.read += 1
             self._call = self._call or row.key[:16]
             if self.options.keeps:
                 self.keys.append(short_key(row.key))

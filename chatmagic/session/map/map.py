@@ -22,6 +22,7 @@ class MapArguments(TypedDict, total=False):
     """Arguments of a map that its result does not depend on, for type checkers."""
 
     workers: int
+    repeats: int
     retries: int
     max_tokens: int | None
     temperature: float | None
@@ -59,11 +60,13 @@ class MapOptions(JobOptions):
 
     Args:
         file: the job's file; ``None`` is one in the working folder.
+        repeats: number of times that each row is asked.
         yes: whether the job starts without a question.
         block: whether to wait for the end.
     """
 
     file: str | Path | None = None
+    repeats: int = 1
     yes: bool = False
     block: bool = True
 
@@ -75,6 +78,8 @@ class MapOptions(JobOptions):
         """
         if type(self.workers) is not int or not 1 <= self.workers <= MOST_WORKERS:
             raise InputError(f"workers is a number from 1 to {MOST_WORKERS}. Nothing was sent.")
+        if type(self.repeats) is not int or self.repeats < 1:
+            raise InputError("repeats is a number from 1 on. Nothing was sent.")
         if type(self.retries) is not int or self.retries < 0:
             raise InputError("retries is a number from 0 on. Nothing was sent.")
 
@@ -149,20 +154,24 @@ def _sizes(job: Job) -> str:
         return f"The rows are read as they are needed, so their number is not known; {to}."
     sent = [row for row in job.first if job.template.problem(row) is None]
     characters = sum(job.template.size(row) for row in sent)
-    rows = f"{counted(job.total, 'row')}, {len(sent):,} to ask"
+    repeats = job.template.repeats
+    rows = counted(job.total // repeats, "row")
+    if repeats > 1:
+        rows += f", {repeats:,} times each"
     requests = len(sent)
+    to_ask = f"{requests:,} to ask"
     about = ""
     if not job.knows_all:
         # Of rows that are not read yet it is not known which are answered.
         requests = len(sent) + job.total - job.counts.read
         characters = characters * requests // max(len(sent), 1)
-        rows = f"{counted(job.total, 'row')}, up to {requests:,} to ask"
+        to_ask = f"up to {requests:,} to ask"
         about = "about "
     size = f"{about}{counted(characters, 'character')} of prompts"
     rate = job.sender.ledger.token_rate
     if rate is not None:
         size = f"about {counted(round(rate * characters), 'token')} of prompts"
-    return f"{rows}; {to}. {size[0].upper()}{size[1:]}{_cost(job, requests)}."
+    return f"{rows}, {to_ask}; {to}. {size[0].upper()}{size[1:]}{_cost(job, requests)}."
 
 
 def _cost(job: Job, requests: int) -> str:

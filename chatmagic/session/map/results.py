@@ -14,6 +14,7 @@ from typing import Any
 from chatmagic.errors import InputError
 from chatmagic.render import reply_table
 from chatmagic.session.map.job_file import RowReply
+from chatmagic.session.map.repeats import RepeatedReply
 from chatmagic.session.map.rows import are_columns, is_series, is_table, names_of
 
 
@@ -26,11 +27,13 @@ class Columns:
             stands for ``reply``, ``value`` and ``error``.
         is_parsed: whether the replies have values beside their texts.
         fields: the fields of the values that get columns of their own, in place of the values.
+        repeats: number of times that each row was asked.
     """
 
     name: str | None = None
     is_parsed: bool = False
     fields: tuple[str, ...] = ()
+    repeats: int = 1
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,14 +46,23 @@ class Columns:
         Args:
             replies: a reply for each row, in order.
         """
-        columns = {self.name or "reply": [reply.text for reply in replies]}
+        columns: dict[str, list[Any]] = {self.name or "reply": [reply.text for reply in replies]}
         values = [reply.value for reply in replies]
         for field in self.fields:
             columns[self._other(field)] = [_field(value, field) for value in values]
         if self.is_parsed and not self.fields:
             columns[self._other("value")] = values
+        if self.repeats > 1:
+            each = [reply for reply in replies if isinstance(reply, RepeatedReply)]
+            columns[self._other("agree")] = [reply.agree for reply in each]
+            columns[self._other("replies")] = [reply.answers for reply in each]
         columns[self._other("error")] = [reply.error for reply in replies]
         return columns
+
+    @property
+    def makes_table(self) -> bool:
+        """Whether the result for a Series is a table, as it has several columns."""
+        return bool(self.fields) or self.repeats > 1
 
     def _other(self, name: str) -> str:
         return name if self.name is None else f"{self.name}_{name}"
@@ -130,14 +142,14 @@ def _series(source: Any, held: dict[str, list[Any]], columns: Columns) -> Any:
     """Return a Series of the replies, or of their values, with the rows' index."""
     name = columns.name or "reply"
     values = held[name]
-    if columns.is_parsed and not columns.fields:
+    if columns.is_parsed and not columns.makes_table:
         values = held[columns.names[1]]
     if hasattr(source, "index"):  # of pandas
         index = source.index
-        if columns.fields:
+        if columns.makes_table:
             return import_module("pandas").DataFrame(held, index=index)
         return type(source)(values, index=index, name=name, dtype=object)
-    if columns.fields:
+    if columns.makes_table:
         return import_module("polars").DataFrame(held)
     return type(source)(name, values)
 

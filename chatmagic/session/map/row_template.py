@@ -91,6 +91,7 @@ class RowTemplate:
         setup: the settings of the requests.
         columns: whether the fields of the schema get columns of their own.
         column: name of the column of replies; ``None`` for ``reply``.
+        repeats: number of times that each row is asked.
 
     Raises:
         InputError: the template or an option cannot be used.
@@ -104,6 +105,7 @@ class RowTemplate:
         *,
         columns: bool = False,
         column: str | None = None,
+        repeats: int = 1,
     ) -> None:
         """Prepare the template; send nothing."""
         ask.refuse_empty()
@@ -114,8 +116,10 @@ class RowTemplate:
         self.ask = self._prepared.ask
         """The question of each row, with its options and its schema."""
         self._front = self._prepared.request.messages[-1].content.removesuffix(ask.prompt)
+        self.repeats = repeats
+        """Number of times that each row is asked."""
         fields = self._fields() if columns else ()
-        self.columns = Columns(_column_name(column), self.is_parsed, fields)
+        self.columns = Columns(_column_name(column), self.is_parsed, fields, repeats)
         """The columns of the result."""
 
     def _refuse_secrets(self, ask: Ask, setup: Setup) -> None:
@@ -131,8 +135,10 @@ class RowTemplate:
     def _fields(self) -> tuple[str, ...]:
         schema = self.ask.form
         fields = () if schema is None else tuple(schema.document.get("properties", ()))
-        if not fields or not {"reply", "error"}.isdisjoint(fields):
-            message = "columns=True takes the fields of a schema, none of them reply or error."
+        taken = ("reply", "error") if self.repeats == 1 else ("reply", "replies", "agree", "error")
+        if not fields or not set(taken).isdisjoint(fields):
+            names = f"{', '.join(taken[:-1])} or {taken[-1]}"
+            message = f"columns=True takes the fields of a schema, none of them {names}."
             raise InputError(f"{message} Nothing was sent.")
         return fields
 
@@ -154,7 +160,7 @@ class RowTemplate:
         *,
         keeps_misfits: Callable[[], bool] = bool,
     ) -> Iterator[Row]:
-        """Yield the rows with their prompts and keys, in their order.
+        """Yield the rows with their prompts and keys, in their order, each as often as it is asked.
 
         Args:
             rows: the values of each row by name.
@@ -177,19 +183,21 @@ class RowTemplate:
                 if number == 0 or not keeps_misfits():
                     raise
                 name = digest(error.message)
-                yield Row(number, "", None, name, 1, name, error.message)
+                for _ in range(self.repeats):
+                    yield Row(number, "", None, name, 1, name, error.message)
                 continue
             text = canonical(self._front + prompt).encode()
             request = of_request.digest(text)
-            seen[request] += 1
-            occurrence = seen[request]
-            if address is None:
-                key = replay_key(request, occurrence)
-            elif occurrence == 1:
-                key = of_first.digest(text)
-            else:
-                key = _Frame([address, body, occurrence], mark).digest(text)
-            yield Row(number, prompt, missing, request, occurrence, key)
+            for _ in range(self.repeats):
+                seen[request] += 1
+                occurrence = seen[request]
+                if address is None:
+                    key = replay_key(request, occurrence)
+                elif occurrence == 1:
+                    key = of_first.digest(text)
+                else:
+                    key = _Frame([address, body, occurrence], mark).digest(text)
+                yield Row(number, prompt, missing, request, occurrence, key)
 
     def _filled(self, number: int, row: Mapping[str, Any]) -> tuple[str, str | None]:
         try:
