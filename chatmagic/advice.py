@@ -227,6 +227,20 @@ def key_source(posted_to: str | None) -> Advice:
     )
 
 
+def key_of_service(name: str, variable: str) -> Advice:
+    """Return the words on how to give a key for a service that is known by name, as a clause.
+
+    Args:
+        name: its name.
+        variable: the environment's variable that its own tools read.
+    """
+    return Advice(
+        notebook=f"%chat_connect {name} asks for one, and offers that in {variable}",
+        python=f'Client("{name}", api_key=os.environ["{variable}"]) gives it',
+        shell=f'CHATMAGIC_BASE_URL={name} CHATMAGIC_API_KEY="${variable}" gives it',
+    )
+
+
 def auth_choice(auth: str, *, by_variable: bool) -> Advice:
     """Return the line that sets another way to send the key.
 

@@ -396,7 +396,10 @@ def _names(text: str, keys: tuple[Secret, ...]) -> tuple[str, ...]:
         value = JSON_DECODER.decode(text)
     except (ValueError, RecursionError):
         value = None
-    listed = value.get("data") if isinstance(value, dict) else None
+    listed = value.get("data") if isinstance(value, dict) else value
+    # Together AI's list is the whole value (danielmiessler/Fabric 1602).
+    if isinstance(value, list) and not all(isinstance(item, dict) for item in value):
+        listed = None
     if not isinstance(listed, list):
         raise NotUnderstoodError("The answer is no list of models.", hint=advice.UNLISTED_MODELS)
     names = (item.get("id") for item in listed if isinstance(item, dict))

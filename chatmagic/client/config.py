@@ -9,6 +9,7 @@ the configuration file's. Any other address gets no key. Some servers are known 
 
 from __future__ import annotations
 
+import functools
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -34,10 +35,14 @@ from chatmagic.client.endpoint import (
 from chatmagic.client.key_store import KeyStore
 from chatmagic.errors import ConnectError, InputError, NotConnectedError
 from chatmagic.protocol.api_key import AUTH_WAYS, Auth, Secret, redacted
+from chatmagic.protocol.other_protocols import refuse_other_protocol
 from chatmagic.protocol.url import (
     EMULATOR,
+    is_loopback,
     key_place_or_none,
+    origin,
     origin_or_none,
+    request_url,
     shown_place,
     usable_url,
 )
@@ -83,6 +88,7 @@ def resolve_endpoint(
     key: Secret | None = None,
     file_url: str | None = None,
     typed: Mapping[str, Secret] | None = None,
+    agreed: Mapping[str, str] | None = None,
     open_store: Callable[[], KeyStore] | None = None,
 ) -> Endpoint:
     """Return the address to ask, with its key; nothing is sent.
@@ -93,6 +99,7 @@ def resolve_endpoint(
         key: a key for any address, which precedes all others.
         file_url: address of the environment's key if the environment has no address.
         typed: keys from a hidden prompt, by place.
+        agreed: variables whose key a person lets go to a place, by place.
         open_store: returns the store of kept keys; called if no other key is known.
 
     Raises:
@@ -103,8 +110,9 @@ def resolve_endpoint(
     endpoint = replace(place, guarded=guarded, has_auth_variable=bool(_value(AUTH_VARIABLE)))
     if endpoint.base_url == EMULATOR:
         return endpoint
-    # A server that is known by name takes its key in its own way, whatever the settings say.
-    auth = _way(ways) if endpoint.server is None else endpoint.server.auth
+    # A server that is named takes its key in its own way, whatever the settings say.
+    server = endpoint.server if endpoint.is_named else None
+    auth = _way(ways) if server is None else server.auth
     endpoint = replace(endpoint, auth=auth)
     if auth == "none":
         return endpoint
@@ -112,6 +120,10 @@ def resolve_endpoint(
         return replace(endpoint, key=key, key_from="argument")
     if (typed_key := typed.get(endpoint.key_place)) is not None:
         return replace(endpoint, key=typed_key, key_from="%chat_login")
+    variable = (agreed or {}).get(endpoint.key_place, "")
+    if _value(variable):
+        agreed_key = usable_key(Secret.or_none(_value(variable)), variable)
+        return replace(endpoint, key=agreed_key, key_from=variable)
     return _with_key(endpoint, file_url, typed, open_store)
 
 
@@ -132,13 +144,54 @@ def first_address(addresses: Iterable[Setting]) -> Endpoint:
         return Endpoint(EMULATOR, "bearer", None, url_from, EMULATOR)
     server = known_server(word)
     name = f"base address ({url_from})"
+    is_named = server is not None
     try:
-        base_url, warnings = usable_url(word if server is None else server.base_url, name)
+        url = word if server is None else server.base_url
+        refuse_other_protocol(url)
+        base_url, warnings = usable_url(url, name)
+        server = server or hosted_server(base_url)
     except InputError as error:
         names = one_line(", ".join([EMULATOR, *known_servers()]), _SHOWN * 4)
         error.advice = error.advice or sentences(f"Known by name: {names}.")
         raise
-    return Endpoint(base_url, "bearer", None, url_from, warnings=warnings, server=server)
+    return Endpoint(
+        base_url, "bearer", None, url_from, warnings=warnings, server=server, is_named=is_named
+    )
+
+
+def offered_variable(endpoint: Endpoint) -> str | None:
+    """Return the set variable of a service's own tools that may give the key; ``None`` for none.
+
+    Args:
+        endpoint: the service, as resolved; one that has a key, or needs none, is offered none.
+    """
+    server = endpoint.server
+    if server is None or endpoint.key is not None or endpoint.is_keyless:
+        return None
+    is_key = Secret.or_none(_value(server.key_variable)) is not None
+    return server.key_variable if is_key else None
+
+
+def use_of(variable: str, place: str) -> str:
+    """Return the question whether the key in a variable may go to a service.
+
+    Args:
+        variable: the variable of the service's own tools.
+        place: the service, without a possible key.
+    """
+    return (
+        f"{variable} is set. Send its key to {place}, and nowhere else, until this ends? "
+        "y: yes, Enter: no. "
+    )
+
+
+def is_yes(answer: str) -> bool:
+    """Return whether a person's answer is yes.
+
+    Args:
+        answer: the answer, as typed.
+    """
+    return answer.strip().lower() in {"y", "yes"}
 
 
 def model_of_environment() -> str | None:
@@ -218,6 +271,7 @@ def known_keys() -> tuple[Secret, ...]:
         *(key_store.keys_in_file(path) if path else []),
         *key_store.kept_keys(),
         *getattr(kernel, "typed", {}).values(),
+        *filter(None, map(Secret.or_none, map(_value, getattr(kernel, "agreed", {}).values()))),
     )
 
 
@@ -233,7 +287,7 @@ def new_warnings(warnings: Iterable[Note]) -> list[Note]:
 
 
 def _value(name: str) -> str:
-    """Return the value of an environment variable; empty if it is unset."""
+    """Return the value of an environment variable; empty if it is unset, or has no name."""
     return os.environ.get(name, "").strip()
 
 
@@ -356,6 +410,37 @@ def server_address(name: str) -> str:
     return name if server is None else server.base_url
 
 
+def hosted_server(base_url: str) -> Server | None:
+    """Return the hosted service that is known by name and has this address; ``None`` for none.
+
+    An address on this machine may be that of any server.
+
+    Args:
+        base_url: the address, which may lack the version.
+
+    Raises:
+        InputError: the user's file cannot be read.
+    """
+    if origin_or_none(base_url) not in _hosted_origins():
+        return None
+    posted = request_url(base_url)
+    servers = known_servers().values()
+    return next((server for server in servers if request_url(server.base_url) == posted), None)
+
+
+@functools.cache
+def _hosted_origins() -> frozenset[str]:
+    """Return the origins of the hosted services in chatmagic's own list."""
+    addresses = [server.base_url for server in _ours().values()]
+    return frozenset(origin(address) for address in addresses if not is_loopback(address))
+
+
+@functools.cache
+def _ours() -> Mapping[str, Server]:
+    """Return the servers in chatmagic's own list."""
+    return _read(Path(__file__).with_name(SERVERS_FILE), {})
+
+
 def known_servers() -> dict[str, Server]:
     """Return the servers by name; each value in the user's file replaces that of chatmagic's list.
 
@@ -363,16 +448,16 @@ def known_servers() -> dict[str, Server]:
         InputError: the user's file cannot be read.
     """
     own = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True) / SERVERS_FILE
-    return _read(own, _read(Path(__file__).with_name(SERVERS_FILE), {}))
+    return _read(own, _ours())
 
 
-def _read(path: Path, ours: dict[str, Server]) -> dict[str, Server]:
+def _read(path: Path, ours: Mapping[str, Server]) -> dict[str, Server]:
     """Return servers with those in a file; as they are if there is no such file."""
     try:
         with open_file(path) as file:
             content = tomllib.load(file)
     except (FileNotFoundError, NotADirectoryError):
-        return ours
+        return dict(ours)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
@@ -384,12 +469,13 @@ def _read(path: Path, ours: dict[str, Server]) -> dict[str, Server]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {json_fault(error)}.", hint=_REPAIR) from None
     named = {name.lower(): value for name, value in content.items()}
-    return ours | {name: _server(path, name, named[name], ours) for name in named}
+    return {**ours, **{name: _server(path, name, named[name], ours) for name in named}}
 
 
 def _server(path: Path, name: str, value: Any, ours: Mapping[str, Server]) -> Server:
     flags = dict.fromkeys(("needs_model", "stream_usage", "response_format"), bool)
-    known = {"base_url": str, "auth": str, **flags, "limit_field": str, "refuses": list}
+    texts = dict.fromkeys(("base_url", "auth", "key_variable", "models_page"), str)
+    known = {**texts, **flags, "limit_field": str, "refuses": list}
     shown = one_line(name, _SHOWN)
     if (
         not isinstance(value, dict)

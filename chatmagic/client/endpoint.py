@@ -40,6 +40,9 @@ class Server:
         name: name that a person types in place of its address.
         base_url: its address.
         auth: the way to send the key (fact 12).
+        key_variable: the environment's variable of the service's own tools for the key; empty for
+            none. It is read only where a person agrees.
+        models_page: a page that lists its models, if its address does not; else empty.
         needs_model: whether it refuses a request that names no model.
         stream_usage: whether it reports a stream's tokens only if the request asks for them.
         response_format: whether a request may name the form of its reply.
@@ -50,6 +53,8 @@ class Server:
     name: str
     base_url: str
     auth: Auth = "none"
+    key_variable: str = ""
+    models_page: str = ""
     needs_model: bool = False
     stream_usage: bool = False
     response_format: bool = True
@@ -70,7 +75,9 @@ class Endpoint:
         elsewhere: the known key of another place that one might expect here, in words.
         guarded: the known keys of all addresses: no request may hold one.
         warnings: warnings about the address or the key's file, a line each.
-        server: the server whose name was given in place of the address; ``None`` for a URL.
+        server: the server that is known by its name, or by the address of a hosted service;
+            ``None`` for any other URL.
+        is_named: whether the name of that server was given in place of the address.
         has_auth_variable: whether the environment sets the way to send the key.
     """
 
@@ -83,6 +90,7 @@ class Endpoint:
     guarded: tuple[Secret, ...] = ()
     warnings: tuple[Note, ...] = ()
     server: Server | None = None
+    is_named: bool = field(default=False, compare=False)
     has_auth_variable: bool = field(default=False, compare=False)
 
     @property
@@ -136,6 +144,8 @@ class Endpoint:
 
     def how_to_give_a_key(self) -> Advice:
         """Return the advice for an address without a key."""
+        if self.server is not None and self.server.key_variable:
+            return advice.key_of_service(self.server.name, self.server.key_variable)
         is_without = self.elsewhere is not None and self.elsewhere.endswith(NO_ADDRESS)
         return advice.key_source(self.posted_to() if is_without else None)
 

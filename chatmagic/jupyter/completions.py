@@ -20,9 +20,11 @@ from IPython.core.completer import (
 from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic._log import swallowed
+from chatmagic.client import config
 from chatmagic.conversation import magic_line
 from chatmagic.conversation.cell_magics import first_line
 from chatmagic.conversation.magic_line import Option
+from chatmagic.errors import InputError
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.kernel import Kernel
 
@@ -170,6 +172,7 @@ class Completions:
             "NAME": sorted(name for name in names if name[0] != "_"),
             "TURN": map(str, range(1, len(conversation) + 1)),
             "MODEL": self._kernel.known_models(),
+            "SERVER": _servers() if word == "SERVER" else (),
             "THREAD": conversation.threads,
             "CELL": self._kernel.background.cells,
         }
@@ -191,6 +194,13 @@ class Completions:
             for completion in completions
             if "%" not in completion.text
         ]
+
+
+def _servers() -> list[str]:
+    """Return the names of the known servers; none if the user's file of them cannot be read."""
+    with swallowed(InputError):
+        return list(config.known_servers())
+    return []
 
 
 def _is_harmless(name: str, fragment: str) -> bool:

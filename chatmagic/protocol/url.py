@@ -125,6 +125,18 @@ def origin_or_none(url: str) -> str | None:
         return None
 
 
+def path_of(url: str) -> str:
+    """Return the path of an address, without a slash at its end.
+
+    Args:
+        url: the address.
+
+    Raises:
+        InputError: as :func:`request_url`.
+    """
+    return _split(url).path.rstrip("/")
+
+
 def key_place(url: str) -> str:
     """Return the place that a key for an address belongs to: its origin and path, in one spelling.
 
@@ -137,7 +149,7 @@ def key_place(url: str) -> str:
     Raises:
         InputError: as :func:`request_url`.
     """
-    path = _split(url).path.rstrip("/").removesuffix(_WHOLE).rstrip("/")
+    path = path_of(url).removesuffix(_WHOLE).rstrip("/")
     if version := re.search(rf"{_VERSION}\Z", path):
         path = path[: version.start()].rstrip("/")
     return f"{origin(url)}{path}"

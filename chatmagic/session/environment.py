@@ -207,6 +207,8 @@ class ConfiguredEnvironment(Environment):
         """Source of the choice, in words."""
         self.typed: dict[str, Secret] = {}
         """The keys that were typed here, by the place that each belongs to."""
+        self.agreed: dict[str, str] = {}
+        """The variables whose key a person lets go to a place, by that place."""
         self._emulator: Any = None
         self._emulator_at = "", Secret("none")
 
@@ -412,6 +414,7 @@ class AddressSettings(RequestSettings):
             [config.environment_setting(AUTH_VARIABLE), (self._settings.auth, "auth")],
             file_url=self._settings.file_url,
             typed=self._configured.typed,
+            agreed=self._configured.agreed,
             open_store=key_store.open_store,
         )
 

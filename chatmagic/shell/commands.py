@@ -18,13 +18,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import platformdirs
 
 from chatmagic._files import PRIVATE, content_of, folder_lock, replace_content
 from chatmagic.advice import Note, Place, note_at
 from chatmagic.archive import conversation_file
+from chatmagic.client import config
 from chatmagic.conversation import magic_line
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.doctor.doctor import Examination
@@ -121,6 +122,7 @@ def ask(arguments: Mapping[str, Any]) -> int:
     try:
         with session_in_shell(arguments) as (session, environment):
             question = _question(environment, arguments, _text(arguments["words"]))
+            _offer_variable(environment)
             with _kept(session, question, goes_on=arguments["continue"]):
                 if arguments["dry"]:
                     return _preview(session, question)
@@ -132,6 +134,27 @@ def ask(arguments: Mapping[str, Any]) -> int:
     except ChatError as error:
         _complain(error)
         return _code(error)
+
+
+def _offer_variable(environment: ConfiguredEnvironment) -> None:
+    """Ask at a terminal whether the key in the variable of a service's own tools may go to it.
+
+    That key was given for those tools, so it goes nowhere before a person agrees.
+    """
+    if environment.is_replaying() or not all(map(_is_terminal, (sys.stdin, sys.stderr))):
+        return
+    with contextlib.suppress(ChatError):  # the question itself reports it
+        endpoint = environment.endpoint()
+        variable = config.offered_variable(endpoint)
+        if variable is not None:
+            print(config.use_of(variable, endpoint.shown_place()), end="", file=sys.stderr)
+            sys.stderr.flush()
+            if config.is_yes(sys.stdin.readline()):
+                environment.agreed[endpoint.key_place] = variable
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,18 @@ from served import in_ipython
 from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.client.config import with_local_emulator
-from chatmagic.client.endpoint import Endpoint
+from chatmagic.client.endpoint import Endpoint, Server
 from chatmagic.client.key_store import KeyStore
-from chatmagic.errors import ChatError, ConnectError, InputError
+from chatmagic.errors import AuthenticationError, ChatError, ConnectError, InputError
 from chatmagic.protocol.api_key import Secret
-from chatmagic.protocol.url import EMULATOR, is_loopback, key_place, origin, usable_url
+from chatmagic.protocol.url import (
+    EMULATOR,
+    is_loopback,
+    key_place,
+    origin,
+    request_url,
+    usable_url,
+)
 
 HOME = "https://home.example"
 AWAY = "https://away.example/v1"
@@ -421,7 +428,19 @@ def test_the_key_is_in_no_text_of_anything(environ: dict[str, str]) -> None:
         assert KEY not in f"{thing} {thing!r}"
 
 
-NAMES = ["ollama", "llama.cpp", "lmstudio", "vllm"]
+LOCAL = ["ollama", "llama.cpp", "lmstudio", "vllm"]
+HOSTED = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "together": "TOGETHER_API_KEY",
+    "xai": "XAI_API_KEY",
+    "huggingface": "HF_TOKEN",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -434,25 +453,119 @@ def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "chatmagic" / config.SERVERS_FILE
 
 
-def test_the_table_of_ours() -> None:
-    """Each is on this machine, takes no key, and tells tokens where it is asked for them."""
-    ours = config.known_servers()
-    assert list(ours) == NAMES
+def test_the_servers_on_this_machine() -> None:
+    """Each takes no key, and tells tokens where it is asked for them."""
+    ours = {name: server for name, server in config.known_servers().items() if name in LOCAL}
+    assert list(ours) == LOCAL
     for name, server in ours.items():
         assert is_loopback(server.base_url)
         assert (server.name, server.auth, server.stream_usage) == (name, "none", True)
     assert [name for name, server in ours.items() if server.needs_model] == ["ollama", "lmstudio"]
 
 
+def test_the_hosted_services() -> None:
+    """Each has an address with TLS, takes a bearer's key, and its own tools have a variable."""
+    servers = config.known_servers()
+    assert list(servers) == [*LOCAL, *HOSTED]
+    for name, variable in HOSTED.items():
+        server = servers[name]
+        assert server.base_url.startswith("https://")
+        assert (server.auth, server.key_variable) == ("bearer", variable)
+        assert request_url(server.base_url).endswith("/chat/completions")
+        assert "v1/v1" not in request_url(server.base_url)
+
+
+def habits(server: Server) -> str:
+    """Return the words of the page on a hosted service."""
+    words = ["requires a model"] if server.needs_model else []
+    words += ["tokens of a stream if asked"] if server.stream_usage else []
+    words += [f"`{server.limit_field}`"] if server.limit_field != "max_tokens" else []
+    words += [f"refuses `{field}`" for field in server.refuses]
+    return f" {'; '.join(words)} " if words else " "
+
+
 def test_the_page_says_the_same() -> None:
     """Each server has its row, in the same order."""
     page = (ROOT / "notebooks" / "reference" / "servers.md").read_text("utf-8")
     told = "if the request asks for them"
-    assert re.findall(r"^\| `.*", page, re.MULTILINE) == [
+    servers = config.known_servers()
+    local = [
         f"| `{name}` | `{server.base_url}` | {'a model' if server.needs_model else 'nothing'} "
         f"| {told if server.stream_usage else 'always'} |"
-        for name, server in config.known_servers().items()
+        for name, server in servers.items()
+        if name in LOCAL
     ]
+    hosted = [
+        f"| `{name}` | `{server.base_url}` | `{server.key_variable}` |{habits(server)}|"
+        for name, server in servers.items()
+        if name not in LOCAL
+    ]
+    table = page.partition("## Addresses of another protocol")[0]
+    assert re.findall(r"^\| `.*", table, re.MULTILINE) == [*local, *hosted]
+
+
+def test_the_address_of_a_hosted_service_as_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its habits hold, but how the key is sent stays as it is set."""
+    monkeypatch.setenv("CHATMAGIC_AUTH", "x-api-key")
+    for url in (
+        "https://api.openai.com",
+        "https://API.openai.com/v1/",
+        "https://api.openai.com:443",
+    ):
+        with Client(url, KEY) as client:
+            assert getattr(client.endpoint.server, "limit_field", "") == "max_completion_tokens"
+            assert client.endpoint.auth == "x-api-key"
+    with Client("openai", KEY) as client:
+        assert client.endpoint.auth == "bearer"
+    for url in ("https://api.openai.com/other/v1", "https://api.openai.com.example.org/v1"):
+        with Client(url, KEY) as client:
+            assert client.endpoint.server is None
+
+
+def test_a_variable_of_other_tools_is_never_used_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in Python, not for a URL, not for another service; the error says how to give it."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    for url in ("openai", "https://api.openai.com/v1"):
+        with Client(url) as client, pytest.raises(AuthenticationError) as caught:
+            client.complete([{"role": "user", "content": "hello"}])
+        hint = caught.value.line_at("python")
+        assert 'Client("openai", api_key=os.environ["OPENAI_API_KEY"]) gives it' in hint
+        assert KEY not in hint
+        assert config.offered_variable(client.endpoint) == "OPENAI_API_KEY"
+    for url in ("groq", "ollama", "https://other.example.org"):
+        with Client(url) as client:
+            assert config.offered_variable(client.endpoint) is None
+
+
+def test_an_agreed_variable_goes_to_its_place_alone() -> None:
+    """It is read at each use; any other address gets no key of it."""
+    environ = {"OPENAI_API_KEY": KEY}
+    agreed = {"https://api.openai.com:443": "OPENAI_API_KEY"}
+    found = resolve(environ, chosen="openai", agreed=agreed)
+    assert told(found) == (KEY, "OPENAI_API_KEY")
+    for other in ("groq", AWAY, "http://api.openai.com", "https://api.openai.com/other"):
+        assert told(resolve(environ, chosen=other, agreed=agreed)) == (None, None)
+    assert told(resolve({}, chosen="openai", agreed=agreed)) == (None, None)
+    with pytest.raises(InputError, match="stands in quotation marks"):
+        resolve({"OPENAI_API_KEY": f'"{KEY}"'}, chosen="openai", agreed=agreed)
+
+
+ANTHROPIC = "https://api.anthropic.com/v1/messages"
+
+
+@pytest.mark.parametrize(
+    "resolved",
+    [
+        lambda: resolve({}, chosen=ANTHROPIC),
+        lambda: resolve({"CHATMAGIC_BASE_URL": ANTHROPIC}),
+        lambda: Client(ANTHROPIC, KEY),
+    ],
+)
+def test_an_address_of_another_protocol(resolved: Callable[[], object]) -> None:
+    """It is refused wherever it is set, before anything is sent."""
+    with pytest.raises(InputError, match="Anthropic's Messages API") as caught:
+        resolved()
+    assert str(caught.value.hint).endswith(": https://api.anthropic.com/v1")
 
 
 def test_a_name_that_is_not_known(own: Path) -> None:
@@ -460,7 +573,8 @@ def test_a_name_that_is_not_known(own: Path) -> None:
     own.write_text('[lab]\nbase_url = "http://127.0.0.1:7"\n')
     with pytest.raises(InputError, match="is not a URL") as caught:
         config.first_address([("olama", "test")])
-    assert caught.value.hint == "Known by name: emulator, ollama, llama.cpp, lmstudio, vllm, lab."
+    names = ", ".join(["emulator", *LOCAL, *HOSTED, "lab"])
+    assert caught.value.hint == f"Known by name: {names}."
     with pytest.raises(InputError, match="leave them out") as caught:
         config.first_address([("https://a/?b=c", "test")])
     assert "Known by name" not in str(caught.value)
@@ -483,7 +597,7 @@ def test_a_file_of_servers_that_cannot_be_read(own: Path, content: bytes, why: s
         "Repair it, or rename it: without it chatmagic's own list is known."
     )
     own.write_bytes(b"")
-    assert list(config.known_servers()) == NAMES
+    assert list(config.known_servers()) == [*LOCAL, *HOSTED]
 
 
 def test_a_name_stands_for_an_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,6 +167,14 @@ def test_a_replay_sends_nothing(bare: Shell, tmp_path: Path) -> None:
         assert len(server.asked) == before
 
 
+def test_a_list_that_is_the_whole_answer(bare: Shell) -> None:
+    """As Together AI's is."""
+    with Server(playing(document(MODELS["data"]), document({"data": 1}))) as server:
+        bare.do(f"%chat_connect {server.origin}")
+        assert "2 models at" in bare.do("%chat_connect --models").printed
+        assert "no list of models" in bare.fails("%chat_connect --models").traceback[0]
+
+
 def test_a_list_that_says_the_key_back(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not show it."""
     with Server(playing(document({"data": [{"id": f"x {KEY}"}]}))) as server:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.terminal.ptutils import IPythonPTCompleter
 from kernels import kernel
+from project import ROOT
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from shells import Shell
@@ -42,6 +44,21 @@ def test_options(shell: Shell) -> None:
     assert tab(shell, "x = 1\n%chat -q --no-h") == ["x = 1\n%chat -q --no-history"]
     assert tab(shell, "%chat why --la") == []
     assert tab(shell, "%chat -- --la") == []
+
+
+def test_servers(bare: Shell, tmp_path: Path) -> None:
+    """Those that come with the package, and the user's own; a row more is a name more."""
+    table = ROOT / "chatmagic" / "client" / "servers.toml"
+    servers = tomllib.loads(table.read_text("utf-8"))
+    folder = tmp_path / "config" / "chatmagic"
+    folder.mkdir(parents=True)
+    (folder / "servers.toml").write_text('[lab]\nbase_url = "http://127.0.0.1:7"\n')
+    names = {text.removeprefix("%chat_connect ") for text in tab(bare, "%chat_connect ")}
+    assert {"emulator", "lab", *servers} == {name for name in names if name[0] != "-"}
+    assert tab(bare, "%chat_connect ope") == ["%chat_connect openai", "%chat_connect openrouter"]
+    (folder / "servers.toml").write_text("[lab")
+    assert tab(bare, "%chat_connect em") == ["%chat_connect emulator"]
+    assert tab(bare, "%chat_connect ope") == []
 
 
 def test_values_of_options(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +134,7 @@ def test_turns_and_words_of_commands(shell: Shell) -> None:
         "%chat_connect https://x.example --model",
         "%chat_connect https://x.example --models",
     ]
-    assert tab(shell, "%chat_connect o") == ["%chat_connect ollama"]
+    assert tab(shell, "%chat_connect ol") == ["%chat_connect ollama"]
     assert tab(shell, "%chat_credits --u") == ["%chat_credits --usage"]
     assert tab(shell, "%chat_connect https://x.example --model x") == []
     assert tab(shell, "%chat_login ") == ["%chat_login --forget"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -52,6 +53,37 @@ def test_a_warning_is_in_a_shells_words(ask: Run, emulator: Emulator) -> None:
     assert ran.code == 0
     assert ran.err.startswith("(The address of http://127.0.0.1:")
     assert "which is not used: leave it out. A key goes into CHATMAGIC_API_KEY.)\n" in ran.err
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("\n", 2), (None, 2)])
+def test_a_variable_of_other_tools_is_offered_at_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    answer: str | None,
+    code: int,
+) -> None:
+    """Its key is sent only after a yes; where nobody can answer, the error says how to give it."""
+    whole = document({"choices": [{"message": {"content": "Hello"}}]})
+    monkeypatch.setattr("chatmagic.client.endpoint.is_loopback", lambda _url: False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("LAB_KEY", KEY)
+    (tmp_path / "chatmagic").mkdir()
+    typed = io.StringIO(answer)
+    is_terminal = answer is not None
+    monkeypatch.setattr(typed, "isatty", lambda: is_terminal)
+    monkeypatch.setattr(sys, "stdin", typed)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    with Server(playing(whole)) as server:
+        table = f'[lab]\nbase_url = "{server.origin}"\nauth = "bearer"\nkey_variable = "LAB_KEY"\n'
+        (tmp_path / "chatmagic" / "servers.toml").write_text(table)
+        assert cli.main(["ask", "--connect", "lab", "hello"]) == code
+        sent = [asked.headers.get("authorization") for asked in server.asked]
+    err = capsys.readouterr().err
+    assert sent == ([f"Bearer {KEY}"] if code == 0 else [])
+    assert (f"LAB_KEY is set. Send its key to {server.origin}" in err) is is_terminal
+    assert ('CHATMAGIC_BASE_URL=lab CHATMAGIC_API_KEY="$LAB_KEY" gives it' in err) is (code != 0)
+    assert KEY not in err
 
 
 def test_what_a_cassette_lost_meanwhile_is_written_at_the_end(

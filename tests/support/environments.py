@@ -59,6 +59,7 @@ def resolved_in_kernel(
     file_config: str | None = None,
     auth_config: str | None = None,
     typed: dict[str, Secret] | None = None,
+    agreed: dict[str, str] | None = None,
     store: KeyStore | None = None,
 ) -> Endpoint:
     """Return where a kernel asks and with which key.
@@ -70,6 +71,7 @@ def resolved_in_kernel(
         file_config: ``ChatMagics.base_url`` as a configuration file has it.
         auth_config: ``ChatMagics.auth``.
         typed: keys from a hidden prompt, by place.
+        agreed: variables whose key a person lets go to a place, by place.
         store: the keys that were kept.
     """
     settings = SimpleNamespace(
@@ -77,6 +79,7 @@ def resolved_in_kernel(
     )
     kernel = Kernel(cast("Any", None), cast("Any", settings))
     kernel.chosen, kernel.typed = chosen, typed or {}
+    kernel.agreed = agreed or {}
     kept = store or SimpleNamespace(load=lambda _place: None, places=tuple)
     with variables(environ), mock.patch.object(key_store, "open_store", return_value=kept):
         return kernel.endpoint()

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from chatmagic import safe_text
-from chatmagic._log import log_swallowed
+from chatmagic._log import log_swallowed, swallowed
 from chatmagic._version import __version__
 from chatmagic.advice import note_at
 from chatmagic.client import config, key_store
-from chatmagic.client.endpoint import request_fields
+from chatmagic.client.config import is_yes, use_of
+from chatmagic.client.endpoint import Endpoint, request_fields
 from chatmagic.conversation.magic_line import Option
 from chatmagic.conversation.question import unquoted
 from chatmagic.doctor.doctor import Examination
@@ -49,7 +50,10 @@ def _connect(kernel: Kernel, given: Arguments) -> None:
 
     Nothing is sent. A key is sent only to its own address: ``%chat_login`` asks for one. The
     emulator runs in this kernel, needs no account, and labels its replies. Servers on this machine
-    are known by name: ``%chat_connect ollama``, ``lmstudio``, ``vllm`` and ``llama.cpp``.
+    are known by name: ``%chat_connect ollama``, ``lmstudio``, ``vllm`` and ``llama.cpp``. So are
+    hosted services, such as ``openai``, ``anthropic`` and ``gemini``; Tab shows all. Without a key
+    this line asks for one, or whether the key in the variable of the service's own tools may be
+    sent to it.
 
     ``--model NAME`` alone changes the model at this address. ``%chat_connect`` alone shows the
     connection; without one it finds these servers, by one request to each on this machine.
@@ -76,9 +80,12 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
     place = config.first_address([(word, "%chat_connect")])
     if model is not None:
         request_fields(kernel.settings.extra_body, model := unquoted(model))
-    address = place.base_url if place.server is None else place.server.name
-    kernel.choose(address, "%chat_connect", model)
+    server = place.server
+    named = server if place.is_named else None
+    kernel.choose(place.base_url if named is None else named.name, "%chat_connect", model)
     kernel.session.disconnect()
+    if named is not None:
+        _ask_for_missing_key(kernel)
     endpoint = kernel.endpoint()
     # The output does not name the source of a key, so that a replay without a key repeats it.
     lacks_key = endpoint.key is None and running(kernel.shell).audience != "machine"
@@ -86,9 +93,10 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
     if not endpoint.is_emulator:
         rows.append(("Posted to", f"{endpoint.posted_to()}. Nothing was sent."))
     rows += address_rows(kernel)
-    if place.server is not None and place.server.needs_model and kernel.model() is None:
-        line = f"%chat_connect {place.server.name} --model NAME"
-        rows.append(("Model", f"one is required: {line}; %chat_connect --models lists them."))
+    if server is not None and server.needs_model and kernel.model() is None:
+        line = f"%chat_connect {server.name} --model NAME"
+        lists = server.models_page or "%chat_connect --models"
+        rows.append(("Model", f"one is required: {line}; {lists} lists them."))
     if count := len(kernel.session.conversation):
         turns = safe_text.counted(count, "turn")
         rows.append(("Conversation", f"{turns}, sent along; %chat_reset begins a new one."))
@@ -143,6 +151,10 @@ def _find_servers(kernel: Kernel) -> None:
 
 def _list_models(kernel: Kernel) -> None:
     """Print the models that the service lists, and the cost of the request."""
+    server = kernel.address().server
+    if server is not None and server.models_page:
+        print(f"{server.name} lists its models on a page: {server.models_page}. Nothing was sent.")
+        return
     listed, took = kernel.session.models()
     keys = kernel.known_keys()
     endpoint = kernel.session.endpoint
@@ -175,14 +187,51 @@ def _login(kernel: Kernel, given: Arguments) -> None:
         )
     place = endpoint.key_place
     shown = endpoint.shown_place()
-    store = key_store.open_store()
     if given.options:
         typed = ["this kernel"] if kernel.typed.pop(place, None) else []
-        gone = ", ".join([*typed, *store.forget(place)])
+        agreed = [f"the use of {kernel.agreed.pop(place)}"] if place in kernel.agreed else []
+        gone = ", ".join([*typed, *agreed, *key_store.open_store().forget(place)])
         kernel.session.disconnect()
         print(f"Forgotten for {shown}: {gone or 'there was no key'}.")
         return
-    key = _hidden(f"API key for {shown} (hidden): ")
+    _take(kernel, endpoint, _hidden(f"API key for {shown} (hidden): "))
+
+
+def _ask_for_missing_key(kernel: Kernel) -> None:
+    """Ask a person for the key of a named service, if it has none and takes one.
+
+    The variable of the service's own tools is offered first. Its key was given for those tools, so
+    it goes nowhere before a person agrees.
+    """
+    endpoint = kernel.endpoint()
+    is_watched = running(kernel.shell).audience != "machine" and not kernel.is_replaying()
+    if endpoint.key is not None or endpoint.is_keyless or not is_watched:
+        return
+    shown = endpoint.shown_place()
+    variable = config.offered_variable(endpoint)
+    try:
+        if variable is not None and is_yes(_answer(input, use_of(variable, shown))):
+            kernel.agreed[endpoint.key_place] = variable
+            kernel.session.disconnect()
+            return
+        typed = _answer(getpass.getpass, f"API key for {shown} (hidden; Enter: later): ")
+    except KeyboardInterrupt:
+        raise ChatInterrupted("Interrupted: connected without a key. Nothing was sent.") from None
+    if typed:
+        _take(kernel, endpoint, _key_of(typed))
+
+
+def _answer(ask: Callable[[str], str], question: str) -> str:
+    """Return a person's answer; empty if the front end cannot ask."""
+    with swallowed():  # front ends without input raise errors of many kinds
+        return ask(question).strip()
+    return ""
+
+
+def _take(kernel: Kernel, endpoint: Endpoint, key: Secret) -> None:
+    """Use a typed key for its place, and offer to keep it."""
+    place = endpoint.key_place
+    store = key_store.open_store()
     kernel.typed[place] = key
     kernel.session.disconnect()
     keyring = "k: the system's keyring, " if store.keyring is not None else ""
@@ -193,18 +242,24 @@ def _login(kernel: Kernel, given: Arguments) -> None:
         )
     storage = _STORAGES.get(answer.strip().lower()[:1])
     kept = "this kernel only" if storage is None else f"the {store.save(place, key, storage)}"
-    print(f"Key for {shown}: {kept}.")
+    print(f"Key for {endpoint.shown_place()}: {kept}.")
 
 
 def _hidden(question: str) -> Secret:
     try:
-        key = Secret.or_none(getpass.getpass(question).strip())
+        typed = getpass.getpass(question).strip()
     except Exception as error:  # noqa: BLE001 - front ends without input raise errors of many kinds
         log_swallowed(error)
         raise InputError(
             "This front end cannot ask for a key.",
             hint="Set CHATMAGIC_API_KEY, or CHATMAGIC_API_KEY_FILE, before the kernel starts.",
         ) from None
+    return _key_of(typed)
+
+
+def _key_of(typed: str) -> Secret:
+    """Return a typed key, or raise an error that does not repeat it."""
+    key = Secret.or_none(typed)
     if key is None:
         raise InputError(config.NO_KEY.format("The typed text"))
     return key
@@ -271,7 +326,7 @@ CONNECT: Final = Command(
         Option("--ask", "with --check, send one short question"),
     ),
     forms=(
-        "URL|emulator|ollama|lmstudio|vllm|llama.cpp [--model] [--models]",
+        "URL|emulator|SERVER [--model] [--models]",
         "URL [--model] [--models] --check [--ask]",
         "[--model] [--models] --check [--ask]",
         "[--model] [--models]",

@@ -9,15 +9,13 @@ import getpass
 import logging
 import re
 import stat
-import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 from logged import Emulator
 from loopback import Server, document, playing
-from project import ROOT
 from served import closed
 from shells import FIXED, KEY, Shell
 
@@ -26,7 +24,6 @@ from chatmagic.client import config
 from chatmagic.client.endpoint import Server as Known
 from chatmagic.doctor.doctor import Examination
 from chatmagic.errors import AuthenticationError, ConnectError, InputError
-from chatmagic.jupyter.commands.connect import CONNECT
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.session.current import current_session
 
@@ -287,10 +284,132 @@ def test_an_interrupt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ran.traceback == ["ChatInterrupted: Interrupted; the request may have been sent."]
 
 
-def test_tab_knows_each_server_by_its_name() -> None:
-    """Those that come with the package; a row more there is a word more here."""
-    servers = tomllib.loads((ROOT / "chatmagic" / "client" / "servers.toml").read_text("utf-8"))
-    assert set(CONNECT.words) == {"URL", "emulator", *servers}
+SERVICE = """[lab]
+base_url = "{}"
+auth = "bearer"
+key_variable = "LAB_KEY"
+models_page = "https://lab.example.org/models"
+needs_model = true
+"""
+ANSWER = document({"choices": [{"message": {"content": "Hello"}}]})
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """Serve a service that is known by name, and is taken for one elsewhere."""
+    monkeypatch.setattr("chatmagic.client.endpoint.is_loopback", lambda _url: False)
+    with Server(playing(ANSWER, ANSWER)) as server:
+        folder = tmp_path / "config" / "chatmagic"
+        folder.mkdir(parents=True)
+        (folder / "servers.toml").write_text(SERVICE.format(server.origin))
+        yield server
+
+
+def keys_sent(server: Server) -> list[str | None]:
+    """Return the key of each request."""
+    return [asked.headers.get("authorization") for asked in server.asked]
+
+
+def test_a_service_by_name_asks_for_its_key(
+    bare: Shell, lab: Server, answers: Callable[[str, str], list[str]]
+) -> None:
+    """By the hidden prompt of ``%chat_login``; connected again, nothing is asked."""
+    questions = answers(KEY, "")
+    ran = bare.do("%chat_connect lab --model small")
+    assert questions[0] == f"API key for {lab.origin} (hidden; Enter: later): "
+    assert "this kernel only" in ran.printed
+    assert "Connected to lab" in ran.texts[0]
+    bare.machine("%chat hello")
+    assert keys_sent(lab) == [f"Bearer {KEY}"]
+    asked = len(questions)
+    bare.do("%chat_connect lab --model small")
+    assert len(questions) == asked
+
+
+def test_a_service_by_name_offers_the_variable_of_its_tools(
+    bare: Shell,
+    lab: Server,
+    answers: Callable[[str, str], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its key goes nowhere before a person says yes, then to that service alone."""
+    monkeypatch.setenv("LAB_KEY", KEY)
+    questions = answers("", "n")
+    ran = bare.do("%chat_connect lab")
+    assert questions[0].startswith(f"LAB_KEY is set. Send its key to {lab.origin}, and nowhere")
+    assert questions[1].startswith("API key for ")
+    assert "No key for this address yet: %chat_connect lab asks for one" in ran.texts[0]
+    assert "https://lab.example.org/models lists them." in ran.texts[0]
+    assert isinstance(bare.fails("%chat hello").error, AuthenticationError)
+    assert lab.asked == []
+    answers("", "y")
+    ran = bare.do("%chat_connect lab --model small")
+    assert KEY not in ran.everything
+    bare.machine("%chat hello")
+    assert keys_sent(lab) == [f"Bearer {KEY}"]
+    assert "key from LAB_KEY, sent as bearer" in bare.do("%chat").texts[0]
+    bare.shell.user_ns["value"] = KEY
+    assert "API key" in bare.fails("%chat what is {{ value }}?").traceback[0]
+    bare.do("%chat_connect https://other.example.org")
+    assert "No key for this address yet" in bare.do("%chat").texts[0]
+    bare.do("%chat_connect lab --model small")
+    assert "the use of LAB_KEY" in bare.do("%chat_login --forget").printed
+    assert isinstance(bare.fails("%chat hello").error, AuthenticationError)
+    assert len(lab.asked) == 1
+
+
+def test_without_a_person_nothing_is_asked(
+    bare: Shell,
+    lab: Server,
+    answers: Callable[[str, str], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No key is taken from the variable; nor is one asked for where a replay answers."""
+    monkeypatch.setenv("LAB_KEY", KEY)
+    questions = answers(KEY, "y")
+    bare.machine("%chat_connect lab --model small")
+    assert isinstance(bare.fails("%chat hello").error, AuthenticationError)
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", "none.jsonl")
+    bare.do("%chat_connect lab")
+    assert (questions, lab.asked) == ([], [])
+
+
+@pytest.mark.parametrize("error", [EOFError, NotImplementedError])
+def test_a_front_end_that_cannot_ask(
+    bare: Shell, lab: Server, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """It is connected all the same, and the line says how to give a key."""
+    monkeypatch.setenv("LAB_KEY", KEY)
+    monkeypatch.setattr(getpass, "getpass", Mock(side_effect=error))
+    monkeypatch.setattr("builtins.input", Mock(side_effect=error))
+    assert "No key for this address yet" in bare.do("%chat_connect lab").texts[0]
+    assert lab.asked == []
+
+
+def test_a_prompt_that_is_interrupted(
+    bare: Shell, lab: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line says what is connected, and that nothing was sent."""
+    monkeypatch.setattr(getpass, "getpass", Mock(side_effect=KeyboardInterrupt))
+    (line,) = bare.fails("%chat_connect lab").traceback
+    assert line.endswith("Interrupted: connected without a key. Nothing was sent.")
+    assert lab.asked == []
+
+
+def test_models_that_a_page_lists(bare: Shell, lab: Server) -> None:
+    """No request is sent to an address that lists none."""
+    said = bare.do("%chat_connect lab --models").printed
+    assert said.endswith("on a page: https://lab.example.org/models. Nothing was sent.\n")
+    assert lab.asked == []
+
+
+def test_an_address_of_another_protocol(bare: Shell) -> None:
+    """It is not connected; the second line has the compatible address."""
+    ran = bare.fails("%chat_connect https://api.anthropic.com/v1/messages")
+    assert "Anthropic's Messages API, which chatmagic does not speak" in ran.traceback[0]
+    assert ran.traceback[1].endswith(": https://api.anthropic.com/v1")
+    assert "Not connected yet" in bare.do("%chat").texts[0]
 
 
 def test_alone_it_finds_the_servers_that_run_here(
