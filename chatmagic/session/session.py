@@ -323,6 +323,7 @@ class Session:
         column: str | None = None,
         columns: bool = False,
         allow_secrets: bool = False,
+        keep_prompts: bool = False,
         file: str | Path | None = None,
         wait: bool = False,
         yes: bool = False,
@@ -352,6 +353,7 @@ class Session:
             column: name of the column of replies, with which the names of the others begin.
             columns: whether each field of the schema is a column of the result.
             allow_secrets: as for :meth:`ask`.
+            keep_prompts: whether the job's file keeps each row's prompt, with its values.
             file: the job's file; ``None`` is ``map-….jsonl`` in the working folder.
             wait: whether the map waits for the end of any limit; otherwise it waits for a minute.
             yes: whether the map starts without a question.
@@ -391,6 +393,7 @@ class Session:
                 retries=retries,
                 waits=wait,
                 keeps=keep,
+                keep_prompts=keep_prompts,
                 file=file,
                 repeats=repeats,
                 yes=yes,

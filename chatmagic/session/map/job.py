@@ -17,7 +17,7 @@ from itertools import chain, islice
 from typing import Any, Final
 
 from chatmagic._fork import belongs_to_process
-from chatmagic._json import shared_fields
+from chatmagic._json import digest, shared_fields
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.advice import sentences
 from chatmagic.client.client import Client
@@ -95,12 +95,14 @@ class JobOptions:
         waits: whether the job waits for limits longer than a minute, too.
         keeps: whether the result is kept in memory. Otherwise the file gets a line of this call
             even for a row that another call answered.
+        keep_prompts: whether the file gets the prompts, too.
     """
 
     workers: int = 4
     retries: int = 0
     waits: bool = False
     keeps: bool = True
+    keep_prompts: bool = False
 
 
 @dataclass(slots=True)
@@ -501,14 +503,16 @@ class Job:
         It is sent again only if nothing was done, or as often as ``retries`` says.
         """
         if (unsent := self.template.problem(row)) is not None:
-            self._keep(row, problem=InputError(unsent))
+            self._keep(row, 0, problem=InputError(unsent))
             return True
+        requests = 0
         refusals = 0
         retries = 0
         while (begun := self._may_send()) is not None:
             reply, problem = self._send(client, row)
             if isinstance(problem, BudgetError) and self._waits_for_others(begun):
                 continue
+            requests += not isinstance(problem, BudgetError)
             if is_refusal(problem):
                 refusals += 1
                 is_tried = refusals <= MOST_TRIES or isinstance(problem, RateLimitError)
@@ -520,7 +524,7 @@ class Job:
             if problem is not None and (ends_all(problem) or (is_tried and is_refusal(problem))):
                 self._end(problem)
                 return False
-            self._keep(row, reply, problem)
+            self._keep(row, requests, reply, problem)
             return True
         return False
 
@@ -599,7 +603,13 @@ class Job:
                 self._clock.wait(self._changed, NAP)
             return is_any
 
-    def _keep(self, row: Row, reply: Reply | None = None, problem: Problem | None = None) -> None:
+    def _keep(
+        self,
+        row: Row,
+        requests: int,
+        reply: Reply | None = None,
+        problem: Problem | None = None,
+    ) -> None:
         """Store a row's reply, or its error."""
         line = RowReply(
             row=row.number,
@@ -610,6 +620,10 @@ class Job:
             call=self._call,
             error=None if problem is None else problem.message,
             ended_at=datetime.now(UTC),
+            head=self.file.head,
+            prompt_digest=digest(row.prompt),
+            prompt=row.prompt if self.options.keep_prompts else None,
+            requests=requests,
         )
         if reply is not None:
             line = replace(line, text=reply.text, **shared_fields(reply, BodyFacts))

@@ -41,6 +41,7 @@ from chatmagic._log import swallowed
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import BodyFacts, Usage
 from chatmagic.safe_text import without_lone_surrogates
+from chatmagic.session.map.job_head import head_name
 
 MOST_UNREAD: Final = 10_000
 """Number of lines without any row after which a file is no file of rows."""
@@ -75,6 +76,11 @@ class RowReply(BodyFacts):
         call: name of the call that the row belongs to, as several calls may share a file.
         error: the error in one line; ``None`` if the reply is whole and has its form.
         ended_at: the time of its end, aware, in UTC.
+        head: the description of the call that asked it, or its name (see :mod:`.job_head`).
+        prompt_digest: digest of its prompt, as filled in.
+        prompt: its prompt, if prompts are kept.
+        requests: number of requests that were sent for it, with those that failed; 0 if it was not
+            sent.
     """
 
     row: int = json_field(exact_count, required=True)
@@ -86,6 +92,10 @@ class RowReply(BodyFacts):
     text: str | None = json_field(exact_text)
     error: str | None = json_field(exact_text)
     ended_at: datetime | None = json_field(exact_time, iso)
+    head: str | None = json_field(exact_text)
+    prompt_digest: str | None = json_field(exact_digest)
+    prompt: str | None = json_field(exact_text)
+    requests: int | None = json_field(exact_count)
     value: Any = None
 
     def __repr__(self) -> str:
@@ -143,7 +153,7 @@ _EMPTY: Final = dict.fromkeys(
 _NAMES: Final = tuple(name for name in _EMPTY if name != "usage") + tuple(_NO_USAGE)
 _SPARSE: Final = (
     *("call", "reasoning", "reasoning_tokens"),
-    *("response_id", "system_fingerprint"),
+    *("response_id", "system_fingerprint", "head", "prompt_digest", "prompt", "requests"),
 )
 """The names that a line lacks if it has no such fact."""
 _SEAL: Final = b', "digest": "'
@@ -206,11 +216,17 @@ class JobFile:
     Args:
         path: the file, which may not exist yet.
         replays: whether the file is only read; then even a failed row counts as answered.
+        head: description of the call, which the first row of its own gets; ``None`` for none.
     """
 
-    def __init__(self, path: Path, *, replays: bool = False) -> None:
+    def __init__(self, path: Path, *, replays: bool = False, head: str | None = None) -> None:
         """Open nothing yet."""
         self.path = path
+        self._head = head or ""
+        self.head = head and head_name(head)
+        """The name of the description of the call."""
+        self._heads: set[str] = set()
+        """The names of the descriptions in the file."""
         self._replays = replays
         self._file: FileIO | BinaryIO | None = None
         self._at: dict[bytes, int] = {}
@@ -227,7 +243,7 @@ class JobFile:
         """Guards the offsets, and writing."""
         self._end = 0
         self._room = 0
-        self._longest = ROOM // 2
+        self._longest = ROOM // 2 + 2 * len(self._head.encode("utf-8", "surrogatepass"))
         self._is_ours = False
         belongs_to_process(self)
 
@@ -291,8 +307,9 @@ class JobFile:
         Raises:
             ChatError: the line cannot be written; the file is as before.
         """
-        line = reply.to_line()
         with self._lock:
+            is_first = self.head is not None and reply.head == self.head not in self._heads
+            line = (replace(reply, head=self._head) if is_first else reply).to_line()
             try:
                 self._write(line)
             except OSError as error:
@@ -301,6 +318,7 @@ class JobFile:
                     self._room = self._end
                 raise self._not_written(error) from None
             self._note(reply.key, reply.request, reply.occurrence, self._end)
+            self._heads |= {reply.head} if is_first and reply.head else set()
             if reply.error is not None:
                 self._failed.add(short_key(reply.key))
             self._end += len(line)
@@ -464,6 +482,8 @@ class JobFile:
             self._foreign.add(at)
             RowReply._of(value, is_ours=False)  # noqa: SLF001 - its own file; checks each field
         self._note(value["key"], value["request"], value["occurrence"], at)
+        if str(head := value.get("head", "")).startswith("{"):
+            self._heads.add(head_name(head))
         if value.get("error", "") != "" and not self._replays:
             self._failed.add(short_key(value["key"]))
         self._latest = max(self._latest, value.get("ended_at") or "")

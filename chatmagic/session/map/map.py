@@ -34,6 +34,7 @@ class MapArguments(TypedDict, total=False):
     column: str | None
     columns: bool
     allow_secrets: bool
+    keep_prompts: bool
     file: str | Path | None
     wait: bool
     yes: bool
@@ -102,7 +103,8 @@ def run(template: RowTemplate, sender: RowSender, source: object, options: MapOp
     is_replay = sender.replayed is not None
     template.columns.refuse_taken(source)
     name = options.file or f"map-{template.digest[:12]}.jsonl"
-    kept = JobFile(Path(name).expanduser().absolute(), replays=is_replay)
+    path = Path(name).expanduser().absolute()
+    kept = JobFile(path, replays=is_replay, head=template.head.text)
     job: Job | None = None
     try:
         job = Job(template, sender, rows, kept.open(), options)

@@ -26,6 +26,7 @@ from chatmagic.session import forms
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
 from chatmagic.session.map.job_file import replay_key
+from chatmagic.session.map.job_head import JobHead
 from chatmagic.session.map.results import Columns
 from chatmagic.session.prepare import Setup, prepare
 from chatmagic.session.secret_check import environment_secrets
@@ -146,6 +147,19 @@ class RowTemplate:
     def is_parsed(self) -> bool:
         """Whether the replies have values beside their texts."""
         return self.ask.format == "json"
+
+    @property
+    def head(self) -> JobHead:
+        """What the rows have in common, for the file."""
+        body = self._prepared.request.to_json()
+        return JobHead(
+            template=self._text,
+            instructions=self.ask.instructions,
+            front=self._front,
+            before=self._prepared.request.messages[:-1],
+            parameters={name: body[name] for name in body if name != "messages"},
+            schema=self.ask.schema,
+        )
 
     @property
     def digest(self) -> str:
