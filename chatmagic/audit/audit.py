@@ -37,7 +37,8 @@ from chatmagic.audit.turn_order import (
     followers_of,
     instruction_causes,
 )
-from chatmagic.cassette.file import CassetteFile, Interaction
+from chatmagic.cassette.file import CassetteFile
+from chatmagic.cassette.interaction import Interaction
 from chatmagic.conversation.cell_magics import MagicCall
 from chatmagic.conversation.magic_line import typed_fields
 from chatmagic.conversation.record import Record

@@ -15,169 +15,22 @@ by :meth:`Cassette.prune`.
 
 from __future__ import annotations
 
-import atexit
 import os
-import weakref
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Final, Literal, cast, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 from chatmagic._files import LONGEST_WAIT
-from chatmagic._fork import belongs_to_process
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.advice import HIDES, NO_CASSETTE, OTHER_CASSETTE, PRUNES, RECORD_FIRST, UNSAVED, Note
-from chatmagic.cassette.file import (
-    CassetteFile,
-    FolderLockedError,
-    Interaction,
-    from_notebook,
-)
+from chatmagic.advice import HIDES, OTHER_CASSETTE, PRUNES, RECORD_FIRST, Note
+from chatmagic.cassette.choice import MAGIC, CassetteConfig
+from chatmagic.cassette.file import CassetteFile, FolderLockedError
+from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.match import Matcher, Query, difference, nearest
-from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE, first_set
-from chatmagic.client.endpoint import Endpoint, Limits, Timeout
+from chatmagic.cassette.notebook_cassette import from_notebook
+from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import ChatError, InputError, NotRecordedError
 from chatmagic.safe_text import counted
-
-# --- Choice of the cassette and its mode: environment, magic and configuration -------------------
-
-Mode = Literal["live", "record", "replay", "refresh"]
-
-MODES: Final[tuple[Mode, ...]] = get_args(Mode)
-
-MAGIC: Final = "%chat_cassette"
-
-
-@dataclass(frozen=True, slots=True)
-class CassetteOptions:
-    """The cassette's settings from one source: the magic, or the configuration.
-
-    Args:
-        file: path of the cassette; ``None`` if the source does not set it.
-        mode: one of :data:`MODES`, unchecked; ``None`` if the source does not set it.
-        fallback: ``emulator`` if the emulator answers requests that are not recorded; ``None`` if
-            they are errors.
-        by_order: whether a request that differs is answered by its position.
-        off: whether the source ejects the cassette.
-    """
-
-    file: str | None = None
-    mode: str | None = None
-    fallback: str | None = None
-    by_order: bool = False
-    off: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CassetteConfig:
-    """The active cassette and its mode, and the settings that its requests need without a client.
-
-    Args:
-        path: the file.
-        mode: any mode except ``live``, in which no cassette is active.
-        fallback: as for :class:`CassetteOptions`.
-        by_order: as for :class:`CassetteOptions`.
-        file_from: the source of the file, as messages name it.
-        mode_from: the source of the mode, as messages name it.
-        timeout: as for :class:`chatmagic.Client`; used if the emulator answers.
-        limits: as for :class:`chatmagic.Client`.
-        extra_body: fields that every request has beside the interface's own.
-        system_role: whether instructions are a message of the role ``system``.
-    """
-
-    path: Path
-    mode: Mode
-    fallback: str | None = None
-    by_order: bool = False
-    file_from: str = FILE_VARIABLE
-    mode_from: str = ""
-    timeout: Timeout | float | None = field(default=None, compare=False)
-    limits: Limits | Mapping[str, int] | None = field(default=None, compare=False)
-    extra_body: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    system_role: bool = field(default=False, compare=False)
-
-    @property
-    def name(self) -> str:
-        """The file's name without its folder, for messages."""
-        return self.path.name
-
-    @property
-    def is_notebook(self) -> bool:
-        """Whether the file is a notebook, which can only be replayed."""
-        return self.path.suffix.lower() == ".ipynb"
-
-
-def resolve(
-    environ: Mapping[str, str],
-    magic: CassetteOptions | None = None,
-    config: CassetteOptions | None = None,
-    *,
-    changed_later: AbstractSet[str] = frozenset(),
-    interactive: bool = False,
-) -> CassetteConfig | None:
-    """Return the active cassette and its mode.
-
-    The environment takes precedence over the magic and the configuration. Of these two the one
-    that was set later counts.
-
-    Args:
-        environ: the environment's variables.
-        magic: the settings of the last ``%chat_cassette``; ``None`` before its first use.
-        config: the settings of ``ChatMagics``; ``None`` for none.
-        changed_later: the options, ``cassette`` or ``mode``, that were configured after the magic
-            ran.
-        interactive: whether a person runs the cells. It decides if no mode is set: a person
-            records, a program replays.
-
-    Returns:
-        The cassette; ``None`` if none is active, so that every request goes to the service.
-
-    Raises:
-        InputError: the sources contradict each other.
-    """
-    magic = magic or CassetteOptions()
-    config = config or CassetteOptions()
-    if magic.off:
-        # Later configuration counts. An earlier replay stays, so that nothing is sent.
-        is_replay = (config.mode or "").strip().lower() == "replay"
-        config = CassetteOptions(
-            config.file if "cassette" in changed_later else None,
-            config.mode if changed_later or is_replay else None,
-        )
-
-    def first(name: Literal["file", "mode"], variable: str, trait: str) -> tuple[str, str]:
-        """Return the value that takes precedence and its source; two empty texts for none."""
-        sources = [(getattr(magic, name), MAGIC), (getattr(config, name), f"ChatMagics.{trait}")]
-        if trait in changed_later:
-            sources.reverse()
-        return first_set([(environ.get(variable), variable), *sources])
-
-    file, file_from = first("file", FILE_VARIABLE, "cassette")
-    word, mode_from = first("mode", MODE_VARIABLE, "mode")
-    mode = cast("Mode | Literal['']", word.lower())
-    if mode and mode not in MODES:
-        raise InputError(f"{mode_from} is one of {', '.join(MODES)}, not {word[:20]!r}.")
-    if mode == "live" or not (mode or file):
-        return None
-    if not file:
-        raise InputError(
-            f"{mode_from} says {mode}, but no cassette is set. Nothing was sent.",
-            hint=NO_CASSETTE,
-        )
-    try:
-        path = Path(file).expanduser()
-    except RuntimeError:
-        raise InputError(f"{file_from} names a home folder that does not exist.") from None
-    chosen = CassetteConfig(path, mode or "replay", magic.fallback, magic.by_order, file_from)
-    if chosen.is_notebook:
-        return replace(chosen, mode="replay", mode_from="a notebook")
-    if interactive and not (mode or magic.fallback or magic.by_order):
-        return replace(chosen, mode="record", mode_from="a person asks")
-    return replace(chosen, mode_from=mode_from or "by default")
-
-
-# --- A cassette in one of its modes --------------------------------------------------------------
 
 AnswerSource = Literal["cassette", "service", "emulator"]
 
@@ -509,99 +362,6 @@ class Cassette:
         if now is not before:
             self._gone = self._matcher.merge(before, now)
         return self._matcher.interactions
-
-
-# --- The cassette of a session ------------------------------------------------------------------
-
-
-class ActiveCassette:
-    """The cassette that answers and records one session's requests.
-
-    Args:
-        notify: shows a line to the user at once.
-    """
-
-    def __init__(self, notify: Callable[[Note], object] = str) -> None:
-        """Start without a cassette."""
-        self._notify = notify
-        _ACTIVE.add(self)
-        belongs_to_process(self)
-        self.leave_to_parent()
-
-    def leave_to_parent(self) -> None:
-        """Be without a cassette, as in a forked child: its next ask reads the file."""
-        self.current: Cassette | None = None
-        self._left: list[Interaction] = []
-        """Interactions that ejected cassettes could not save; the next recording one takes them."""
-        self._news: list[Note] = []
-
-    @property
-    def unsaved(self) -> list[Interaction]:
-        """The recorded interactions that are in no file yet."""
-        return [*self._left, *(() if self.current is None else self.current.unsaved)]
-
-    def insert(self, config: CassetteConfig | None) -> None:
-        """Insert the chosen cassette, and eject one that is no longer chosen.
-
-        Exchanges that could not be saved before are saved now, if that is possible.
-
-        Args:
-            config: the chosen cassette; ``None`` for none.
-
-        Raises:
-            InputError: the cassette cannot be used.
-        """
-        if self.current is not None and self.current.config != config:
-            self.eject()
-        if self.current is None and config is not None:
-            self.current = Cassette(config, self._news, self._notify)
-            self._left = self.current.take(self._left)
-        self.keep()
-
-    def keep(self) -> None:
-        """Save the interactions that the cassette's file lacks, as far as that is possible."""
-        if self.current is not None:
-            self.current.keep()
-
-    def eject(self) -> str | None:
-        """Eject the cassette; interactions that it cannot save stay in :attr:`unsaved`.
-
-        Returns:
-            Its use in one line; ``None`` without a cassette.
-        """
-        if (old := self.current) is None:
-            return None
-        old.keep()
-        self._left = self.unsaved
-        self.current = None
-        return old.summary()
-
-    def news(self) -> list[Note]:
-        """Return lines on interactions that a file lost, once, and on unsaved ones, each time."""
-        news = [*self._news]
-        self._news[:] = []
-        if unsaved := self.unsaved:
-            trouble = None if self.current is None else self.current.trouble
-            why = "" if trouble is None else f"{trouble.message} "
-            news.append(f"{why}{_count(len(unsaved))} " + UNSAVED)
-        return news
-
-    def end(self) -> None:
-        """Save what the file lacks, as the process ends, and show the lines on it."""
-        if self.current is not None:
-            self.current.keep()
-            for line in self.news():
-                self._notify(line)
-
-
-_ACTIVE: Final[weakref.WeakSet[ActiveCassette]] = weakref.WeakSet()
-
-
-@atexit.register
-def _end() -> None:
-    """Save what the files of all cassettes lack when the interpreter exits."""
-    for cassette in [*_ACTIVE]:
-        cassette.end()
 
 
 def _count(number: int) -> str:

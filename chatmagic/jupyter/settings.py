@@ -28,7 +28,7 @@ from traitlets import (
 from traitlets.config import Application, Config, Configurable
 
 from chatmagic._log import log_swallowed
-from chatmagic.cassette.cassette import CassetteOptions
+from chatmagic.cassette.choice import CassetteOptions
 from chatmagic.client import config
 from chatmagic.client.endpoint import Limits, Timeout, request_fields, request_headers
 from chatmagic.errors import InputError

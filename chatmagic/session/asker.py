@@ -12,7 +12,8 @@ from typing import Final, Protocol
 from chatmagic._fork import Lock
 from chatmagic._log import log_swallowed
 from chatmagic.advice import GOES_ON, Place, note_at, sentences
-from chatmagic.cassette.cassette import CASSETTE, CassetteConfig
+from chatmagic.cassette.cassette import CASSETTE
+from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.client import config
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt

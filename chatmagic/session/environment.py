@@ -12,13 +12,8 @@ from typing import Any
 
 from chatmagic._cached import cached_property
 from chatmagic.advice import ADDRESS_CHOICE, Note, Place, note_at
-from chatmagic.cassette.cassette import (
-    CASSETTE,
-    AnswerSource,
-    CassetteConfig,
-    CassetteOptions,
-    resolve,
-)
+from chatmagic.cassette.cassette import CASSETTE, AnswerSource
+from chatmagic.cassette.choice import CassetteConfig, CassetteOptions, resolve
 from chatmagic.client import config, key_store
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import (

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from chatmagic import _json
 from chatmagic._json import shared_fields
 from chatmagic.cassette.cassette import AnswerSource, Lookup
-from chatmagic.cassette.file import Interaction
+from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.match import Query
 from chatmagic.conversation import continuation, magic_line, template
 from chatmagic.conversation.question import (

@@ -9,7 +9,9 @@ from typing import ClassVar, Final
 from chatmagic._fork import Lock, belongs_to_process
 from chatmagic.advice import Note, Place, note_at, sentences
 from chatmagic.cassette import transports
-from chatmagic.cassette.cassette import MODES, ActiveCassette, Cassette
+from chatmagic.cassette.active import ActiveCassette
+from chatmagic.cassette.cassette import Cassette
+from chatmagic.cassette.choice import MODES
 from chatmagic.cassette.transports import RecordingTransport
 from chatmagic.errors import ChatError
 from chatmagic.safe_text import counted

@@ -17,7 +17,7 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.advice import Note, Place
 from chatmagic.archive import table
-from chatmagic.cassette.cassette import ActiveCassette
+from chatmagic.cassette.active import ActiveCassette
 from chatmagic.client.client import Client, ModelList
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.halt import Halt

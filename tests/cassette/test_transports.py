@@ -17,7 +17,7 @@ from loopback import Server as Loopback
 
 from chatmagic import Client
 from chatmagic.cassette import transports
-from chatmagic.cassette.file import KEPT_HEADERS, Interaction
+from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
 from chatmagic.cassette.transports import RecordingTransport, ReplayTransport
 from chatmagic.client.halt import Halt
 from chatmagic.client.stream import ReplyStream

@@ -10,7 +10,7 @@ import pytest
 from environments import GivenEnvironment
 from talks import abc, ask
 
-from chatmagic.cassette.cassette import CassetteConfig
+from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.jupyter import stale_cells
 from chatmagic.session.ledger import LedgerRow
 from chatmagic.session.session import Session

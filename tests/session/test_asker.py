@@ -14,7 +14,7 @@ from logged import Emulator
 from short_service import ShortService
 
 from chatmagic.archive import output
-from chatmagic.cassette.cassette import CassetteConfig, Mode
+from chatmagic.cassette.choice import CassetteConfig, Mode
 from chatmagic.client.client import Client
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.record import Record

@@ -9,7 +9,8 @@ from environments import GivenEnvironment
 from logged import Emulator
 from shells import KEY
 
-from chatmagic.cassette.cassette import CASSETTE, CassetteConfig
+from chatmagic.cassette.cassette import CASSETTE
+from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup

@@ -13,7 +13,7 @@ from environments import GivenEnvironment
 from logged import Emulator
 from shells import KEY
 
-from chatmagic.cassette.cassette import CassetteConfig, Mode
+from chatmagic.cassette.choice import CassetteConfig, Mode
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn

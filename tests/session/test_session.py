@@ -18,7 +18,7 @@ from row_service import RowService
 from served import left
 from shells import FIXED, KEY
 
-from chatmagic.cassette.cassette import CassetteConfig, Mode
+from chatmagic.cassette.choice import CassetteConfig, Mode
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from logged import Emulator
 
-from chatmagic.cassette.file import CassetteFile, Interaction
+from chatmagic.cassette.file import CassetteFile
+from chatmagic.cassette.interaction import Interaction
+from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 from chatmagic.session.session import Session
 
@@ -22,6 +24,13 @@ NOTEBOOK = "%chat_cassette talk.jsonl --replay"
 def exchange_of(request: Request, /, **facts: Any) -> Interaction:
     """Give the exchange of a request, with these facts."""
     return replace(Interaction.asked(request), **facts)
+
+
+def talk(count: int) -> list[Interaction]:
+    """Give the exchanges of a conversation of so many turns, each of which carries all before."""
+    messages = [Message(("user", "assistant")[n % 2], f"m{n}") for n in range(2 * count)]
+    requests = [Request(tuple(messages[: 2 * n + 1])) for n in range(count)]
+    return [exchange_of(one, text=f"m{2 * n + 1}") for n, one in enumerate(requests)]
 
 
 def no_service(monkeypatch: pytest.MonkeyPatch) -> None:

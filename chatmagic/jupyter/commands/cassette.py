@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from chatmagic.advice import note_at
-from chatmagic.cassette.cassette import CassetteOptions, resolve
-from chatmagic.cassette.file import Interaction
+from chatmagic.cassette.choice import CassetteOptions, resolve
+from chatmagic.cassette.interaction import Interaction
 from chatmagic.client.config import MODE_VARIABLE
 from chatmagic.conversation.magic_line import Option
 from chatmagic.errors import ChatError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from shells import Shell
 
-from chatmagic.cassette.cassette import CassetteOptions
+from chatmagic.cassette.choice import CassetteOptions
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from row_service import RowService
 from shells import KEY, Shell
 
 import chatmagic
-from chatmagic.cassette.cassette import CassetteConfig
+from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,

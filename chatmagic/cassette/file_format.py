@@ -1,0 +1,377 @@
+"""A cassette's text: how exchanges are written in lines, and read from them.
+
+A cassette is a file of JSON Lines. Its first line names the format and the version. Then each
+exchange has:
+
+- one line with the facts of the request and of its answer, the fields of ``Interaction``.
+  ``after`` names an earlier exchange, and ``before`` the turns that were carried after that one.
+  ``check`` is a digest of the whole exchange. Earlier files have two digests of a request with
+  Markdown cells: ``request`` is of all of it, and ``without_markdown`` is the one of today;
+- a line for each line of the prompt (``you``);
+- a line for each line of the reply (``reply``).
+
+In all of them ``in`` is a digest of the question and the reply. So two exchanges share no line
+unless they share all of their text, and git merges no part of one into another. Each half of a
+conflict has whole exchanges. So has the result of ``merge=union``, in which the text that two
+exchanges share may stand once. Exchanges of earlier files have no ``in``, and stay as they are.
+
+The file has no key, no request header and no address.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from chatmagic import _json
+from chatmagic._json import (
+    MOST_IN_FILE,
+    dataclass_from_json,
+    exact_text,
+    fields_to_json,
+    has_many_values,
+    json_fault,
+    known_items,
+)
+from chatmagic._log import log_swallowed
+from chatmagic.advice import NEW_CASSETTE
+from chatmagic.cassette.interaction import DIGITS, Interaction, by_identity
+from chatmagic.errors import InputError
+
+VERSION: Final = 3
+REPAIR: Final = "The file was left as it is: repair it, or record into another one."
+"""Advice on a damaged file."""
+MARK_DIGITS: Final = 8
+"""Number of digits of the digest in each line of a prompt or a reply."""
+
+_CONFLICT: Final = re.compile(r"(<{7}|\|{7}|={7}|>{7})(?: .*)?")
+"""A line that marks a half of a merge conflict (git-merge(1), "How conflicts are presented")."""
+_BEFORE: Final = {"<": {""}, "|": {"<"}, "=": {"<", "|"}, ">": {"="}}
+"""The marks that may stand before each mark; none stands before a conflict."""
+
+_encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def to_text(interactions: Iterable[Interaction]) -> str:
+    """Return the text of a cassette.
+
+    Args:
+        interactions: the interactions, in their order.
+    """
+    items = tuple(interactions)
+    head = _line({"chatmagic": "cassette", "version": VERSION})
+    return head + text_of(items, names_of(items))
+
+
+Names = dict[tuple[str, ...], str]
+"""The names of exchanges, by the turns that a request carries if it continues the exchange."""
+
+
+def names_of(items: Iterable[Interaction], known: Names | None = None) -> Names:
+    """Return the names of exchanges.
+
+    Its request's digest covers the turns that an exchange carried, but for their Markdown cells. Of
+    two that differ in these alone, the first in the file has the name.
+
+    Args:
+        items: the exchanges, in their order.
+        known: the names of those before them in the file.
+    """
+    names = dict(known or {})
+    taken = {*names.values()}
+    for item in items:
+        if (turn := item.turn) is None:
+            continue
+        name = _name(item.request, turn)
+        if name not in taken:
+            names[*item.before, turn] = name
+            taken.add(name)
+    return names
+
+
+def _name(request: str, turn: str) -> str:
+    """Return the name of an exchange."""
+    return _json.digest([request, turn])[:DIGITS]
+
+
+def text_of(items: Iterable[Interaction], names: Names) -> str:
+    """Return the lines of some exchanges; ``names`` has the names of all in their file."""
+    # A lone surrogate has no UTF-8, but JSON has an escape for it.
+    text = "".join(_written(item, names) for item in items)
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _written(item: Interaction, names: Names) -> str:
+    """Return the lines of an exchange, which names the one that it continues."""
+    before = item.before
+    known = next((n for n in range(len(before), 0, -1) if before[:n] in names), 0)
+    after = known_items(after=names.get(before[:known]))
+    facts = fields_to_json(replace(item, before=before[known:])) | after
+    text = item.text or ""
+    mark = {"in": _mark(item.request, item.prompt, text)} if item.is_marked else {}
+    facts |= mark
+    facts["check"] = _check(facts, item.prompt, text)
+    lines = [facts]
+    lines += [{"you": line, **mark} for line in _lines(item.prompt) or [""]]
+    lines += [{"reply": line, **mark} for line in _lines(text)]
+    return "".join(map(_line, lines))
+
+
+def _mark(request: object, prompt: str, text: str) -> str:
+    """Return the digest of a question and its reply, which their lines have."""
+    return _json.digest(json.dumps([request, prompt, text]))[:MARK_DIGITS]
+
+
+def _check(facts: Mapping[str, Any], prompt: str, text: str) -> str:
+    """Return the digest of an exchange, the same when it is written and when it is read."""
+    # With JSON's escapes, two halves of a character equal the whole one, as they do when read.
+    return _json.digest(json.dumps([facts, prompt, text]))
+
+
+def _line(value: Mapping[str, Any]) -> str:
+    return _encoded(value) + "\n"
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text, split after line feeds only."""
+    return [line for line in re.split(r"(?<=\n)", text) if line]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Content of a cassette.
+
+    Args:
+        interactions: its interactions, each checked against its digest.
+        is_merged: whether it has the marks of a merge conflict, both halves of which were read.
+        is_older: whether its exchanges have names of an earlier release, so that none can be added
+            behind them.
+    """
+
+    interactions: tuple[Interaction, ...] = ()
+    is_merged: bool = False
+    is_older: bool = False
+
+
+def from_text(text: str, name: str) -> tuple[Interaction, ...]:
+    """Return the interactions of a cassette's text, as for :func:`content_from`.
+
+    Args:
+        text: the whole text.
+        name: the file's name, for messages.
+    """
+    return content_from(text, name).interactions
+
+
+def content_from(text: str, name: str) -> Content:
+    """Return the content of a cassette.
+
+    Args:
+        text: the whole text.
+        name: the file's name, for messages.
+
+    Raises:
+        InputError: a line was changed, or is of another version; the message names the line. Or
+            there are too many lines or values.
+    """
+    if text.count("\n") > MOST_IN_FILE or has_many_values(text, MOST_IN_FILE):
+        raise InputError(
+            f"{name} cannot be read: it holds more than {MOST_IN_FILE:,} lines or values.",
+            hint="Record into another file.",
+        )
+    marks = [number for number, line in _numbered(text) if _CONFLICT.fullmatch(line.rstrip("\r"))]
+    halves = _halves(_numbered(text)) if marks else None
+    if halves is None:
+        return _content(_drafts(_numbered(text), name))
+    try:
+        ours, theirs = (_drafts(half, name) for half in halves)
+    except InputError as error:
+        log_swallowed(error)
+        why = "it is a merge conflict, and not each half of it holds whole exchanges"
+        raise _damaged(name, marks[0], why) from None
+    held = by_identity(draft.item for draft in ours)
+    news = by_identity(draft.item for draft in theirs)
+    added = [draft for key, draft in zip(news, theirs, strict=True) if key not in held]
+    return replace(_content([*ours, *added]), is_merged=True)
+
+
+def _numbered(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not blank, with their numbers."""
+    number = 1
+    end = 0
+    for match in re.finditer("[^\n]+", text):
+        number += text.count("\n", end, match.start())
+        end = match.start()
+        if match[0].strip():
+            yield number, match[0]
+
+
+def _halves(lines: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, str]], ...] | None:
+    """Return the numbered lines of both sides of a merge; ``None`` if marks are missing.
+
+    The common ancestor between the halves of a conflict (git's style ``diff3``) is left out.
+    """
+    ours: list[tuple[int, str]] = []
+    theirs: list[tuple[int, str]] = []
+    sides = {"": (ours, theirs), "<": (ours,), "|": (), "=": (theirs,)}
+    part = ""
+    for line in lines:
+        mark = _CONFLICT.fullmatch(line[1].rstrip("\r"))
+        if mark is None:
+            for side in sides[part]:
+                side.append(line)
+        elif part in _BEFORE[kind := mark[1][0]]:
+            part = "" if kind == ">" else kind
+        else:
+            return None
+    return None if part else (ours, theirs)
+
+
+def _drafts(lines: Iterable[tuple[int, str]], name: str) -> list[_Draft]:
+    """Return the interactions of numbered lines."""
+    values = ((number, _read_line(line, number, name)) for number, line in lines)
+    first, head = next(values, (1, None))
+    if head is None:
+        raise _damaged(name, 1, "it is empty")
+    if head.get("chatmagic") != "cassette" or head.get("version") != VERSION:
+        raise InputError(
+            f"{name} is not a cassette of version {VERSION}: its line {first} is not the head of "
+            "one.",
+            hint=NEW_CASSETTE,
+        )
+    blocks: list[_Block] = []
+    for number, value in values:
+        kind = next((kind for kind in ("you", "reply") if isinstance(value.get(kind), str)), "")
+        if "request" in value:
+            blocks.append(_Block(number, value))
+        elif blocks and kind and value == {kind: value[kind], **blocks[-1].mark}:
+            blocks[-1].lines[kind].append(value[kind])
+        else:
+            raise _damaged(name, number, "it is not in its place")
+    texts = {block.facts.get("in"): block.lines for block in blocks if block.lines["you"]}
+    return [_read_block(block, texts.get(block.facts.get("in")), name) for block in blocks]
+
+
+def _read_line(line: str, number: int, name: str) -> dict[str, Any]:
+    why = "it is no object of JSON"
+    try:
+        if isinstance(value := json.loads(line), dict):
+            return value
+    except (ValueError, RecursionError) as error:
+        why = json_fault(error)
+    if line.startswith(("<<<<", "||||", "====", ">>>>")):
+        why = "it is a merge conflict"
+    raise _damaged(name, number, why)
+
+
+_Lines = dict[str, list[str]]
+"""The texts of an exchange's lines, by kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """An exchange's lines.
+
+    Args:
+        number: number of its first line.
+        facts: the value of its first line.
+        lines: the other lines.
+    """
+
+    number: int
+    facts: dict[str, Any]
+    lines: _Lines = field(default_factory=lambda: {"you": [], "reply": []})
+
+    @property
+    def mark(self) -> dict[str, Any]:
+        """The field that each of the other lines has."""
+        return {"in": self.facts["in"]} if "in" in self.facts else {}
+
+
+def _damaged(name: str, number: int, why: str) -> InputError:
+    return InputError(f"{name}, line {number:,}: {why}.", hint=REPAIR)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """Interaction as it stands in a file.
+
+    Args:
+        item: the interaction, with those of the turns before it that it names itself.
+        after: name of the exchange that it continues; empty for none.
+        sent: digest of all of its request, which its name was made of; in a file of today the same
+            as the request's.
+    """
+
+    item: Interaction
+    after: str
+    sent: str
+
+
+def _read_block(block: _Block, shared: _Lines | None, name: str) -> _Draft:
+    """Return the interaction of an exchange's lines.
+
+    Args:
+        block: the lines.
+        shared: the lines of another exchange with the same text, if this one has no own lines.
+        name: the file's name, for messages.
+    """
+    lines = block.lines if block.lines["you"] or shared is None else shared
+    facts = block.facts
+    prompt = "".join(lines["you"])
+    text = "".join(lines["reply"])
+    try:
+        if facts.pop("check", None) != _check(facts, prompt, text):
+            raise ValueError("the exchange is not the one that was recorded")  # noqa: TRY301
+        read = dataclass_from_json(Interaction, facts)
+        item = replace(
+            read,
+            prompt=prompt,
+            text=text if read.error is None else None,
+            request=exact_text(facts.get("without_markdown") or read.request),
+            is_marked="in" in facts,
+        )
+        return _Draft(item, exact_text(facts.get("after", "")), read.request)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(name, block.number, str(error)) from None
+
+
+def _content(drafts: Sequence[_Draft]) -> Content:
+    """Return the content of the interactions of a file."""
+    is_older = any(draft.sent != draft.item.request for draft in drafts)
+    return Content(_linked(drafts), is_older=is_older)
+
+
+def _linked(drafts: Sequence[_Draft]) -> tuple[Interaction, ...]:
+    """Return interactions with all known turns that they carried.
+
+    An interaction may stand before the one that it continues, because cells may run in any order.
+
+    Args:
+        drafts: the interactions of a file.
+    """
+    items = [draft.item for draft in drafts]
+    turns = [item.turn for item in items]
+    first: dict[str, int] = {}
+    for index, (draft, turn) in enumerate(zip(drafts, turns, strict=True)):
+        if turn is not None:
+            first.setdefault(_name(draft.sent, turn), index)
+    names = {index: name for name, index in first.items()}
+    waiting: dict[str, list[int]] = defaultdict(list)
+    for index, draft in enumerate(drafts):
+        waiting[draft.after].append(index)
+    # The name of an exchange that is not in the file stands for unknown turns.
+    ready: list[tuple[int, tuple[str, ...]]] = [
+        (index, (after,) if after else ())
+        for after in waiting.keys() - first
+        for index in waiting[after]
+    ]
+    for index, carried in ready:
+        items[index] = item = replace(items[index], before=(*carried, *items[index].before))
+        if (name := names.get(index)) is not None and (turn := turns[index]) is not None:
+            ready += [(other, (*item.before, turn)) for other in waiting.pop(name, ())]
+    return tuple(items)
