@@ -94,13 +94,15 @@ class Causes:
 
     def _by_turns(self, turn: Turn, window: Window) -> Cause:
         """Return the cause from the first turn that the request would gain or lose."""
+        window = replace(window, last=turn.last)
         carries = {other.number for other in window.turns}
         known = self.now.asked
         carried = frozenset(turn.carried)
         gone = [number for number in turn.carried if number not in carries]
         came = next((other for other in window.turns if other.number not in carried), None)
         if came is not None:
-            return self._by_new(turn, came, [known[number] for number in gone if number in known])
+            lost = [known[number] for number in gone if number in known]
+            return self._by_new(turn, came, lost, window)
         if not gone:
             return Cause("because the turns above it stand in another order now")
         if gone[0] not in known:
@@ -108,17 +110,18 @@ class Causes:
         went = known[gone[0]]
         return self._cause(self._where(went, window), went)
 
-    def _by_new(self, turn: Turn, came: Turn, gone: list[Turn]) -> Cause:
+    def _by_new(self, turn: Turn, came: Turn, gone: list[Turn], window: Window) -> Cause:
         """Return the cause from a new turn, by the turn that it replaces.
 
         Args:
             turn: the stale turn.
             came: the new turn, which the stale one did not carry.
             gone: the turns that the stale one carried, and would not carry now.
+            window: the turns that its request would carry now.
         """
         old = next((other for other in gone if other.first == came.first), None)
         if old is None and (came.owner is None or came.owner not in [t.owner for t in gone]):
-            return self._cause("its request would now carry the turn of {}", came)
+            return self._by_added(turn, came, gone, window)
         if came.number < turn.number:
             return self._cause("{} has another reply now", came)
         if old is None:
@@ -128,6 +131,24 @@ class Causes:
         is_more = came.is_continued
         clause = "a reply of {} was continued" if is_more else "a question of {} was asked again"
         return replace(self._cause(clause, old), owner=came.owner)
+
+    def _by_added(self, turn: Turn, came: Turn, gone: list[Turn], window: Window) -> Cause:
+        """Return the cause from a new turn that replaces none; the arguments of `_by_new`."""
+        known = self.now.asked
+        carried = [known[number] for number in came.carried if number in known]
+        if any(other.owner == turn.owner or other.first == turn.first for other in carried):
+            return self._cause("{} was moved above it", came)
+        if came.number > turn.number:
+            is_cell = came.entry == "cell"
+            return self._cause("{} above it was run since" if is_cell else "{} asked since", came)
+        if window.hidings.get(came.number) is False:
+            return self._cause("the turn of {} is no longer hidden", came)
+        # With `last`, an older turn moves up for one that went.
+        visible = {other.number for other in replace(window, last=None).turns}
+        went = next((other for other in gone if other.number not in visible), None)
+        if went is not None:
+            return self._cause(self._where(went, window), went)
+        return self._cause("the turn of {} stands above it now", came)
 
     def _where(self, went: Turn, window: Window) -> str:
         """Return words on a turn that was carried and would not be carried now."""

@@ -56,9 +56,9 @@ CHANGES: dict[str, Callable[[Conversation], object]] = {
         ("again", "b", "because cell [a] was run again"),
         ("again", "c", "because cell [a] was run again"),
         ("again twice", "c", "because cell [a] was run again"),
-        ("between", "c", "because its request would now carry the turn of cell [n]"),
+        ("between", "c", "because cell [n] above it was run since"),
         ("deleted", "b", "because the turn of cell [a] was taken out of the conversation"),
-        ("moved", "b", "because its request would now carry the turn of cell [c]"),
+        ("moved", "b", "because cell [c] was moved above it"),
         ("moved", "c", "because the turn of cell [b] stands below it now"),
         ("swapped", "c", "because the turns above it stand in another order now"),
         ("divided", "b", "because the turn of cell [a] is in another thread than this one now"),
@@ -79,6 +79,42 @@ def test_a_stale_turn_names_its_cause(change: str, cell: str, words: str | None)
     CHANGES[change](talk)
     assert told(talk).get(cell) == words
     assert (cell in talk.causes().marks()) == (words is not None)
+
+
+def test_a_turn_that_carried_the_last_ones_names_what_changed_among_them() -> None:
+    """Older turns that it did not carry are no cause; nor is one that moves up for another."""
+    talk = abc()
+    ask(talk, "d", "d", "1d", last=1)
+    ask(talk, "C", "c", "2c")
+    assert told(talk)["d"] == "because cell [c] was run again"
+    changes: dict[str, Callable[[Conversation], object]] = {
+        "was taken out of the conversation": lambda talk: talk.follow(layout("abd", gone="c")),
+        "is hidden now": lambda talk: talk.add(Hiding(1, turn=3, owner="h"), order="abchd"),
+        "stands below it now": lambda talk: talk.follow(layout("abdc")),
+    }
+    for words, change in changes.items():
+        talk = abc()
+        ask(talk, "d", "d", "1d", last=1)
+        change(talk)
+        assert told(talk)["d"] == f"because the turn of cell [c] {words}"
+
+
+def test_a_turn_that_was_not_carried_names_how_it_came() -> None:
+    """Shown again, put back after it was deleted, or asked in the panel."""
+    talk = abc()
+    talk.add(Hiding(1, turn=1, owner="h"), order="habc")
+    ask(talk, "B", "b", "2b", order="habc")
+    talk.add(Hiding(1, turn=1, show=True, owner="s"), order="hasbc")
+    assert told(talk)["b"] == "because the turn of cell [a] is no longer hidden"
+    talk = abc()
+    talk.follow(layout("bc", gone="a"))
+    ask(talk, "B", "b", "2b", order="bc")
+    talk.follow(layout("abc"))
+    assert told(talk)["b"] == "because the turn of cell [a] stands above it now"
+    talk = abc()
+    asked = replace(talk.turns[0], owner="p", entry="panel", asker="the panel")
+    talk.add(asked, order="apbc")
+    assert told(talk)["b"] == "because the panel asked since"
 
 
 def test_what_becomes_stale_is_asked_again_too() -> None:

@@ -31,7 +31,7 @@ def test_stale_cells_are_told_to_the_page(front: Front) -> None:
     front.is_marked({})
     front.say("acb")
     below = stale_mark("the turn of cell [3] stands below it now")
-    above = stale_mark("its request would now carry the turn of cell [4]")
+    above = stale_mark("cell [4] was moved above it")
     front.is_marked({"b": above, "c": below})
     assert prompts() == ["a", "b", "c"]
     front.say("abc")
