@@ -8,7 +8,7 @@ ever listed is never missed. The reports arrive through :mod:`chatmagic.jupyter.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -99,24 +99,44 @@ class Pages:
         """The code cells of all pages, by hash."""
         return {name: cell for report in self.reports for name, cell in report.cells.items()}
 
-    def layout(self, owner: str | None) -> Layout | None:
+    def report_with(self, owner: str | None, page: str = "") -> PageReport | None:
+        """Return the report of a cell's page; ``None`` if no page lists the cell.
+
+        Args:
+            owner: hash of the cell; ``None`` for the newest report.
+            page: name of the page that runs the cell; empty takes the newest one that lists it.
+        """
+        own = [report for report in self.reports[::-1] if owner is None or owner in report.cells]
+        running = (report for report in own if report.page == page)
+        return next(running, own[0] if own else None)
+
+    def layout(
+        self, owner: str | None, page: str = "", above: Sequence[str] | None = None
+    ) -> Layout | None:
         """Return the layout for a cell that asks, with the order of its own page if there is one.
 
         Args:
             owner: hash of the cell; ``None`` for the newest report.
+            page: as for :meth:`report_with`.
+            above: hashes of the code cells above it, as the page that runs it lists them now;
+                ``None`` if it does not.
 
         Returns:
             The layout, or ``None`` if no page has reported.
         """
         if not self.reports:
             return None
-        own = [report for report in self.reports if owner is None or owner in report.cells]
+        report = self.report_with(owner, page)
+        order = () if report is None else tuple(report.cells)
+        if above is not None and owner is not None:
+            listed = dict.fromkeys((*above, owner))
+            order = (*listed, *(name for name in order if name not in listed))
         cells = self.cells
         return Layout(
-            order=tuple(own[-1].cells) if own else (),
-            present=cells.keys(),
-            # The cell that asks is always there, even if the page did not report it.
-            gone=self.ever - cells.keys() - {owner},
+            order=order,
+            present=cells.keys() | set(above or ()),
+            # The cells that ask and stand above are there, even if no page has reported them.
+            gone=self.ever - cells.keys() - {owner, *(above or ())},
             named={name: cell.owner for name, cell in cells.items() if cell.owner is not None},
         )
 

@@ -16,7 +16,7 @@ from chatmagic.conversation.question import is_model_name
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.jupyter.background import Background
-from chatmagic.jupyter.cells.running_cell import cell_source, running
+from chatmagic.jupyter.cells.running_cell import cell_source, code_above, page_of, running
 from chatmagic.jupyter.page.live_page import LivePage
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.models import Reply
@@ -76,10 +76,15 @@ class Kernel(ConfiguredEnvironment):
     def layout(self, owner: str | None) -> Layout | None:
         """Return the order of the cells on the page of a cell; ``None`` if no page reports it.
 
+        The page that runs a cell lists the cells above it in its request, or at least names itself:
+        another page of the notebook may have them in another order.
+
         Args:
             owner: the hash of the cell; ``None`` takes the page that reported last.
         """
-        return self.pages.layout(owner)
+        if owner is None or owner != running(self.shell).cell:
+            return self.pages.layout(owner)
+        return self.pages.layout(owner, page_of(self.shell), code_above(self.shell))
 
     def order(self, owner: str | None) -> tuple[str, ...] | None:
         """Return the hashes of the cells in the order of a page; ``None`` if no page reports it.

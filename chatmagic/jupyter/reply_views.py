@@ -22,9 +22,11 @@ from chatmagic.archive import output
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop, Drawn
 from chatmagic.render.sanitize import QUIET, frame, live_box, live_mark
 from chatmagic.safe_text import UNTYPESET, unlinked
-from chatmagic.session.events import Ask, Event, Outcome, TextView, View, failure
+from chatmagic.session.events import Ask, Event, Outcome, TextView, View, Waiting, failure
 
 WAITING: Final = "… waiting for the reply"
+QUEUED: Final = "chatmagic-waiting chatmagic-queued"
+"""Classes of the mark of a question that waits for another one."""
 _SECONDS_BETWEEN: Final = 0.055
 """Least time between two prints in a kernel; Jupyter drops output above 1,000 messages a second."""
 
@@ -32,18 +34,17 @@ _SECONDS_BETWEEN: Final = 0.055
 class Place:
     """Place in the output of the running cell, where each output replaces the one before.
 
-    It can be changed after the cell has ended, and from any thread.
+    It can be changed after the cell has ended, and from any thread, also while another cell
+    captures its own outputs.
     """
 
     def __init__(self) -> None:
         """Show nothing yet."""
-        self._handle: DisplayHandle | None = None
-        self._context = contextvars.copy_context()
-
-    @property
-    def is_empty(self) -> bool:
+        self.is_empty = True
         """Whether nothing was shown yet."""
-        return self._handle is None
+        self._name = DisplayHandle().display_id
+        self._publisher = InteractiveShell.instance().display_pub
+        self._context = contextvars.copy_context()
 
     def show(self, data: dict[str, Any], metadata: dict[str, Any]) -> None:
         """Show an output of chatmagic.
@@ -52,10 +53,15 @@ class Place:
             data: the data, by type.
             metadata: the metadata, with a record if it has one.
         """
-        before = self._handle
-        self._handle = before or DisplayHandle()
-        put = self._handle.display if before is None else self._handle.update
-        self._context.copy().run(put, data, metadata=metadata, raw=True)
+        is_update = not self.is_empty
+        self.is_empty = False
+        self._context.copy().run(
+            self._publisher.publish,
+            data=data,
+            metadata=metadata,
+            transient={"display_id": self._name},
+            update=is_update,
+        )
 
     def note(self, html: str, text: str) -> None:
         """Show a message of chatmagic that is no reply.
@@ -103,6 +109,7 @@ class Live(Once):
         self._drawing = drawing
         self._alone = alone
         self._notes = self._thoughts = ""
+        self._is_waiting = False
         self._place = Place()
         self.release: Callable[[], object] | None = None
         """Lets the cell of a question in the background end; ``None`` for any other question."""
@@ -113,7 +120,9 @@ class Live(Once):
         Args:
             holder: name of the cell or panel whose ask it waits for.
         """
-        self._show(self._mark(f"Waiting for the reply to {holder} to end."))
+        self._show(self._mark(f"Waiting for the reply to {holder} to end.", QUEUED))
+        self._is_waiting = True
+        self._drawing.hear(Waiting(self._ask))
 
     def began(self, notes: Sequence[str]) -> None:
         """Show the waiting mark, and the reply as it is drawn.
@@ -122,6 +131,7 @@ class Live(Once):
             notes: lines on the request.
         """
         self._notes = output.notes_html(notes)
+        self._end_wait()
         self._show(frame(self._notes + self._mark("Waiting for the reply.")))
         self._drawing.join(self._hear)
 
@@ -138,6 +148,7 @@ class Live(Once):
             error: the error.
         """
         words = " ".join(filter(None, failure(error)))
+        self._end_wait()
         self._show(f"{self._thoughts}<p>{escape(words)}</p>", words)
 
     def thought(self, reasoning: str) -> None:
@@ -162,15 +173,22 @@ class Live(Once):
 
     def failed(self) -> None:
         """Remove the waiting mark."""
+        self._end_wait()
         self._drawing.leave(self._hear)
         if self._alone and not self._place.is_empty:
             clear_output(wait=True)
         elif not self._place.is_empty:
             self._show("")
 
-    def _mark(self, words: str) -> str:
+    def _end_wait(self) -> None:
+        """Report to the pages that the cell no longer shows a wait for another question."""
+        if self._is_waiting:
+            self._is_waiting = False
+            self._drawing.hear(Waiting(self._ask, is_over=True))
+
+    def _mark(self, words: str, kind: str = "chatmagic-waiting") -> str:
         """Return the waiting mark in the box of the reply, by which a page recognizes it."""
-        mark = f'<p class="chatmagic-waiting" style="{QUIET} margin: 0;">… {escape(words)}</p>'
+        mark = f'<p class="{kind}" style="{QUIET} margin: 0;">… {escape(words)}</p>'
         return live_box(mark, "auto", live_mark(self._ask.live))
 
     def _show(self, html: str, text: str | None = None) -> None:

@@ -222,6 +222,14 @@ class Began:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """Event: a view shows that its ask waits for another one, or that the wait is over."""
+
+    ask: Ask
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Fragment:
     """Event: a fragment of the reply under way arrived."""
 
@@ -258,7 +266,7 @@ class Changed:
     """Event: the conversation was changed without an ask (undo, redo, reset, order)."""
 
 
-Event = Began | Thought | Fragment | Ended | Changed
+Event = Waiting | Began | Thought | Fragment | Ended | Changed
 
 
 class Followers:

@@ -142,3 +142,37 @@ def test_a_message_is_read() -> None:
 def test_what_cannot_be_read_says_nothing(content: Any) -> None:
     """A message is not to be trusted to have its form."""
     assert report_from(content) is None
+
+
+def test_the_page_that_runs_a_cell_says_the_order() -> None:
+    """By its name, or by the cells that its request lists above; the other tab spoke last."""
+    pages = told(word("p", "abcd"), word("q", "dbac"))
+    assert layout_of(pages).order == (D, B, A, C)
+    own = pages.layout(A, "p")
+    assert own is not None
+    assert own.order == (A, B, C, D)
+    gone = pages.layout(A, "closed")
+    assert gone is not None
+    assert gone.order == (D, B, A, C)
+    new = owner_of("new")
+    listed = pages.layout(A, "p", [new, B])
+    assert listed is not None
+    assert listed.order == (new, B, A, C, D)
+    assert new in listed.present
+    assert Pages().layout(A, "p", [B]) is None
+    before = replace(pages, ever=pages.ever | {new})
+    assert layout_of(before).gone == {new}
+    again = before.layout(A, "p", [new])
+    assert again is not None
+    assert again.gone == frozenset()
+
+
+def test_a_cell_is_on_the_page_that_runs_it() -> None:
+    """Otherwise on the newest that lists it; on none if no page does."""
+    pages = told(word("p", "ab"), word("q", "ab"), word("r", "c", notebook="o"))
+    found = [pages.report_with(A, page) for page in ("p", "r", "")]
+    assert [report and report.page for report in found] == ["p", "q", "q"]
+    assert pages.report_with(D) is None
+    newest = pages.report_with(None)
+    assert newest is not None
+    assert newest.page == "r"

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from IPython.display import DisplayHandle
 from loopback import Server, playing, stream
 from shells import Page, Shell, alone, left
 
@@ -167,7 +166,7 @@ def test_a_page_that_went_away(
         raise OSError
 
     with monkeypatch.context() as patch:
-        patch.setattr(DisplayHandle, "update", broken)
+        patch.setattr(page, "publish", broken)
         live.fragment("first")
         assert tried.wait(PATIENCE)
     live.ended(answer())

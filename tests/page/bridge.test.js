@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { Model, isListed, pass, samples, viewsOf } from "./browser.js";
 import { KnownOutputs } from "../../chatmagic/jupyter/labextensions/chatmagic/page/outputs.js";
+import { cellsRunHere } from "../../chatmagic/jupyter/labextensions/chatmagic/page/notebook.js";
 import { Bridge } from "../../chatmagic/jupyter/labextensions/chatmagic/page/bridge.js";
 
 const [STATE, MARKS, SAY, TELL] = samples("to the bridge");
@@ -63,6 +64,21 @@ test("it speaks through one region", () => {
   assert.equal(region().textContent, SAY.text);
   model.receive(MARKS);
   stop();
+});
+
+test("of several notebooks with one kernel one speaks; not one that has missed the kernel's restart", () => {
+  const opened = ["old", "new", "new"].map((commId) => {
+    const model = new Model();
+    model.widget_manager.context.sessionContext = { session: { id: commId, kernel: { id: "k", status: "idle" } } };
+    return new Bridge({ comm: { commId }, send() {} }, viewsOf(model), STATE);
+  });
+  const said = opened.map((bridge) => {
+    region().textContent = "";
+    bridge.receive(SAY);
+    return region().textContent;
+  });
+  assert.deepEqual(said, [SAY.text, SAY.text, ""]);
+  for (const bridge of opened) bridge.stop();
 });
 
 test("prompts are shown as prose, and as they were when it stops", () => {
@@ -170,7 +186,7 @@ test("of a kernel that has ended, what came of its replies is left as partial", 
   model.receive({ kind: "paint", live, serial: 1, keep: 1, blocks: ["<p>Two</p>\n"] });
   changed();
   assert.deepEqual(list.map(({ data }) => data["text/html"]), htmls);
-  kernel.status = "restarting";
+  kernel.status = "starting"; // restarted by another client
   changed();
   const left = list.map(({ data }) => data["text/html"].split('<p class="chatmagic-partial"><em>Not complete: '));
   const named = (name) => `<div class="chatmagic-reply mathjax_ignore chatmagic-live-${name}" dir="auto">`;
@@ -189,6 +205,22 @@ test("of a kernel that has ended, what came of its replies is left as partial", 
   open(model);
   model.receive({ ...settled, live });
   assert.deepEqual(list[0].data, settled.data);
+});
+
+test("a question that waited when its kernel ended says so, and no longer that it waits", () => {
+  const model = new Model();
+  const live = "ba9876543210";
+  const html = `<div class="chatmagic-reply mathjax_ignore chatmagic-live chatmagic-live-${live}" dir="auto">` +
+    '<p class="chatmagic-waiting chatmagic-queued" style="">… Waiting for the reply to cell [1] to end.</p></div>';
+  model.cells[0].outputs = outputs({ output_type: "display_data", data: { "text/html": html } });
+  const { list } = model.cells[0].outputs;
+  model.urged = [];
+  const { bridge } = open(model, { ...STATE, asks: { [live]: "" } });
+  model.gone = true; // a message that cannot be sent is a sign of the end, too
+  bridge.report.send();
+  const [box, note] = list[0].data["text/html"].split('<p class="chatmagic-partial">');
+  assert.match(box, /^<div class="[^"]* chatmagic-live-ba9876543210" dir="auto"><\/div>$/);
+  assert.match(note, /while this question waited/);
 });
 
 test("a page in the background, which draws no frame, asks for the last state all the same", (t) => {
@@ -236,6 +268,21 @@ test("a cell whose page was loaded again gets a box for its reply, in the place 
   assert.match(list[1].data["text/html"], /chatmagic-live-0123456789ab">\n<p>And more.<\/p>\n<\/div><\/div>$/);
   model.receive(SETTLED);
   assert.deepEqual(list.slice(1).map(({ data }) => data), [SETTLED.data]);
+  stop();
+});
+
+test("a cell that this page has run gets no box: its reply was shown elsewhere, or removed", () => {
+  const model = new Model();
+  model.cells[0].outputs = outputs(PRINTED);
+  const { list } = model.cells[0].outputs;
+  const { stop } = open(model);
+  cellsRunHere(model.widget_manager.context.model).add(model.cells[0].id);
+  for (const message of [{ ...WHOLE, box: BOX }, SETTLED]) model.receive(message);
+  assert.deepEqual(list, [PRINTED]);
+  // What shows the reply as under way is settled all the same.
+  list.push({ output_type: "display_data", data: { "text/html": BOX } });
+  model.receive(SETTLED);
+  assert.deepEqual(list[1].data, SETTLED.data);
   stop();
 });
 

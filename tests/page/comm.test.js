@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { Model, isListed, pass, samples, viewsOf } from "./browser.js";
 import { KernelLink, MISMATCH, PROTOCOL } from "../../chatmagic/jupyter/labextensions/chatmagic/page/comm.js";
+import { cellsRunHere } from "../../chatmagic/jupyter/labextensions/chatmagic/page/notebook.js";
 
 const [STATE, , SAY] = samples("to the bridge");
 const ID = `chatmagic.bridge.${PROTOCOL}.0123`;
@@ -123,14 +124,54 @@ test("another kernel has its own bridge, also where another notebook has its com
   assert.equal(sent[0].channel, "shell");
 });
 
+test("what arrives of a kernel after its end builds no bridge, and settles a reply", () => {
+  const kernel = new Kernel();
+  const { context } = link(kernel);
+  let changed;
+  context.sessionContext.statusChanged = { connect: (listener) => { changed = listener; }, disconnect() {} };
+  const [live] = Object.keys(STATE.asks);
+  const html = `<div class="chatmagic-reply mathjax_ignore chatmagic-live chatmagic-live-${live}" dir="auto">\n</div>`;
+  const list = [{ output_type: "display_data", data: { "text/html": html } }];
+  const output = { metadata: {}, toJSON: () => list[0] };
+  context.model.cells.get(0).outputs = { length: 1, get: () => output, set: (at, now) => { list[at] = now; } };
+  kernel.open(ID);
+  const bridge = context.model[BRIDGE];
+  kernel.status = "restarting";
+  changed();
+  kernel.comms = [];
+  const samplesOf = (kind) => samples("to the bridge").find((message) => message.kind === kind);
+  kernel.say({ ...samplesOf("paint"), live });
+  assert.match(list[0].data["text/html"], /Not complete: the kernel ended/);
+  assert.equal(context.model[BRIDGE], bridge);
+  assert.deepEqual([bridge.stopped, kernel.comms], [true, []]);
+  const last = { ...samplesOf("settled"), live };
+  kernel.say(last);
+  assert.deepEqual(list[0].data, last.data);
+  // The kernel's next process opens a comm of its own; so does one that another client restarted.
+  kernel.status = "idle";
+  for (const next of ["4", "5"]) {
+    const before = context.model[BRIDGE];
+    kernel.open(`${ID}${next}`);
+    assert.deepEqual([before.ended, context.model[BRIDGE].stopped], [true, false]);
+  }
+});
+
 test("what runs tells its notebook to the kernel, beside what the cell says", () => {
   const kernel = new Kernel();
   const run = [];
   kernel.requestExecute = (...given) => run.push(given);
-  link(kernel);
+  const { context } = link(kernel);
   kernel.requestExecute({ code: "1" }, false, { cellId: "a", chatmagic: { code: {} } });
   kernel.requestExecute({ code: "2" });
   assert.deepEqual(run.map(([, , { chatmagic }]) => chatmagic), [{ code: {}, notebook: "s" }, { notebook: "s" }]);
+  assert.deepEqual([...cellsRunHere(context.model)], ["a"]);
+  // Once the kernel has the page's reports, it is told which page that is.
+  kernel.open(ID);
+  kernel.requestExecute({ code: "1" });
+  const [, , named] = samples("of a request to run a cell");
+  const { chatmagic } = run.at(-1)[2];
+  assert.deepEqual(Object.keys(chatmagic), Object.keys(named));
+  assert.equal(chatmagic.page, context.model[BRIDGE].page);
 });
 
 test("what may ask is sent with the cells above, unless they are too long or not known", () => {

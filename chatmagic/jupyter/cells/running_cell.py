@@ -117,7 +117,7 @@ def running(shell: InteractiveShell) -> Execution:
             piped=sys.stdout is None or not sys.stdout.isatty(),
         )
     metadata = parent.get("metadata") or {}
-    notebook = _notebook_named(metadata)
+    notebook = _named(metadata, "notebook")
     cell = _cell_named(metadata)
     host = host_of(os.environ)
     # JupyterLab 4 and Notebook 7 send the cell's own metadata along.
@@ -140,6 +140,34 @@ def running(shell: InteractiveShell) -> Execution:
         # Jupyter server in its terminal has it, too.
         has_labextensions=bool(page_cell) and not str(page_cell).startswith("vscode-"),
     )
+
+
+def is_redirected(shell: InteractiveShell, execution: Execution) -> bool:
+    """Return whether displays go elsewhere than into the running cell's own outputs.
+
+    Then no page updates them there. IPython's ``capture_output`` and ``%%capture`` put another
+    publisher in the shell, a hook of ipykernel's publisher may take each message, and a page shows
+    the messages of an execution in the ``Output`` of ipywidgets that has its identity.
+
+    Args:
+        shell: the kernel's shell.
+        execution: the running execution.
+    """
+    publisher = shell.display_pub
+    is_kernels = isinstance(publisher, shell.display_pub_class)
+    return not is_kernels or bool(getattr(publisher, "_hooks", ())) or _in_output_widget(execution)
+
+
+def _in_output_widget(execution: Execution) -> bool:
+    """Return whether an ``Output`` of ipywidgets takes the outputs of an execution."""
+    if execution.id is None or "ipywidgets" not in sys.modules:
+        return False
+    # Loaded already; it has no types.
+    from ipywidgets.widgets import Output, widget  # type: ignore[import-untyped] # noqa: PLC0415
+
+    # ipywidgets 8 has no public list of its widgets; without this one none is found.
+    known = tuple(getattr(widget, "_instances", {}).values())
+    return any(isinstance(each, Output) and each.msg_id == execution.id for each in known)
 
 
 def first_notebook(shell: InteractiveShell) -> str | None:
@@ -180,7 +208,7 @@ def listed_by_page(shell: InteractiveShell) -> list[tuple[str, str | None]] | No
     """
     metadata = _request(shell).get("metadata") or {}
     listed: Any = json_at(metadata, "chatmagic", "above")
-    other = _other(shell, _notebook_named(metadata))
+    other = _other(shell, _named(metadata, "notebook"))
     try:
         return [
             (record.owner_of(str(name), other), source if isinstance(source, str) else None)
@@ -188,6 +216,28 @@ def listed_by_page(shell: InteractiveShell) -> list[tuple[str, str | None]] | No
         ]
     except (TypeError, ValueError):
         return None
+
+
+def code_above(shell: InteractiveShell) -> list[str] | None:
+    """Return the hashes of the code cells above the running one, as its page lists them.
+
+    Args:
+        shell: the shell that runs the cell.
+
+    Returns:
+        ``None`` if the page does not list them.
+    """
+    listed = listed_by_page(shell)
+    return None if listed is None else [cell for cell, source in listed if source is None]
+
+
+def page_of(shell: InteractiveShell) -> str:
+    """Return the name of the page that runs the running cell; empty if it is unknown.
+
+    Args:
+        shell: the shell that runs the cell.
+    """
+    return _named(_request(shell).get("metadata") or {}, "page")
 
 
 def _number(shell: InteractiveShell) -> int:
@@ -215,10 +265,10 @@ def host_of(environ: Mapping[str, str]) -> Host | None:
     return None
 
 
-def _notebook_named(metadata: Mapping[str, object]) -> str:
-    """Return the identity of the notebook that an execute request names; empty for none."""
-    notebook = json_at(metadata, "chatmagic", "notebook")  # by the labextension
-    return notebook if isinstance(notebook, str) else ""
+def _named(metadata: Mapping[str, object], what: str) -> str:
+    """Return what an execute request names: its ``notebook``, or its ``page``; empty for none."""
+    name = json_at(metadata, "chatmagic", what)  # by the labextension
+    return name if isinstance(name, str) else ""
 
 
 def _cell_named(metadata: Mapping[str, object]) -> str | None:

@@ -20,7 +20,7 @@ from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import reply_views, transcript
 from chatmagic.jupyter.cells.cells_above import with_markdown
 from chatmagic.jupyter.cells.executed_cells import CellRun
-from chatmagic.jupyter.cells.running_cell import Execution, cell_source, running
+from chatmagic.jupyter.cells.running_cell import Execution, cell_source, is_redirected, running
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
@@ -285,7 +285,8 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
 def _is_updated(kernel: Kernel, execution: Execution) -> bool:
     """Return whether a reply is shown by updates of a display while it arrives."""
     stream = kernel.settings.stream
-    return stream == "updates" or (stream == "auto" and execution.is_live)
+    is_live = stream == "updates" or (stream == "auto" and execution.is_live)
+    return is_live and not is_redirected(kernel.shell, execution)
 
 
 def _in_front(

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from chatmagic._json import digest
 from chatmagic.conversation.magic_line import Option
 from chatmagic.jupyter import reply_views
-from chatmagic.jupyter.cells.running_cell import running
+from chatmagic.jupyter.cells.running_cell import page_of, running
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import Message
@@ -65,7 +65,8 @@ def _code(kernel: Kernel, given: Arguments) -> None:
         kernel.page.open_bridge()
     bridge = kernel.page.bridge
     owner = execution.cell
-    if bridge is None or not bridge.listed_with(owner):
+    page = page_of(kernel.shell)
+    if bridge is None or not bridge.listed_with(owner, page):
         _show(WITHOUT_PAGE, blocks)
         return
     place = reply_views.Place()
@@ -80,7 +81,7 @@ def _code(kernel: Kernel, given: Arguments) -> None:
         {"id": str(uuid.uuid4()), "cell_type": kind, "source": source} for kind, source in cells
     ]
     request: Message = {"kind": "code", "digest": digest(cells)[:16], "cells": made}
-    bridge.ask_page(owner, lambda _: request, take_answer)
+    bridge.ask_page(owner, lambda _: request, take_answer, page)
 
 
 def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:

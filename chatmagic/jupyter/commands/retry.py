@@ -16,7 +16,7 @@ from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter import reply_views, stale_cells, transcript
-from chatmagic.jupyter.cells.running_cell import Execution, running
+from chatmagic.jupyter.cells.running_cell import Execution, page_of, running
 from chatmagic.jupyter.commands.ask import asked_by_cell, send_question, settle
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
@@ -238,7 +238,10 @@ def _retry_stale(kernel: Kernel) -> None:
     causes = conversation.causes(layout)
     stale = causes.by_cell(following=True)
     bridge = kernel.page.bridge
-    page = bridge.listed_with(execution.cell) if bridge is not None and execution.is_live else ()
+    name = page_of(kernel.shell)
+    page: tuple[str, ...] = ()
+    if bridge is not None and execution.is_live:
+        page = bridge.listed_with(execution.cell, name)
     # A cell that retried a question above it runs at its own place.
     order = page or (layout and layout.order) or stale
     passed = {turn.owner for turn in conversation.known_turns.values() if turn.entry == "panel"}
@@ -269,7 +272,7 @@ def _retry_stale(kernel: Kernel) -> None:
     def request(report: PageReport) -> Message:
         return {"kind": "run", "cells": [report.cells[cell].id for cell in cells]}
 
-    bridge.ask_page(execution.cell, request, take_answer)
+    bridge.ask_page(execution.cell, request, take_answer, name)
 
 
 def _name(conversation: Conversation, cell: str) -> str:

@@ -22,7 +22,7 @@ from chatmagic.jupyter.page.messages import Message
 from chatmagic.jupyter.page.page_link import PageLink
 from chatmagic.jupyter.page.painting import Painting
 from chatmagic.jupyter.settings import KernelSettings
-from chatmagic.session.events import Began, Ended, Event, Fragment, Thought
+from chatmagic.session.events import Began, Ended, Event, Fragment, Thought, Waiting
 from chatmagic.session.session import Session
 
 STARTED: Final = "Reply started."
@@ -56,6 +56,7 @@ class Bridge:
         self._settings = settings
         self._first_notebook = notebook
         self._under_way: dict[str, Began] = {}
+        self._waiting = set[str]()
         self._started = set[str]()
         self._executions: dict[str, str | None] = {}
         self._link = PageLink(
@@ -98,6 +99,7 @@ class Bridge:
         owner: str | None,
         request: Callable[[PageReport], Message],
         words_on: Callable[[Message], str],
+        page: str = "",
     ) -> None:
         """Ask the page of a cell to put cells below it, or to run other cells.
 
@@ -106,8 +108,9 @@ class Bridge:
             request: returns the message for the page that lists the cell.
             words_on: called with the page's answer, which may never arrive; returns the text for
                 the status region.
+            page: name of the page that runs the cell; empty takes the newest that lists it.
         """
-        report = self._report_with(owner)
+        report = None if owner is None else self.pages.report_with(owner, page)
         if report is None:
             return
 
@@ -118,17 +121,15 @@ class Bridge:
         cell = report.cells[str(owner)].id
         self._link.ask({"page": report.page, "cell": cell, **request(report)}, take_answer)
 
-    def listed_with(self, owner: str | None) -> tuple[str, ...]:
+    def listed_with(self, owner: str | None, page: str = "") -> tuple[str, ...]:
         """Return the hashes of the cells that the page of a cell lists; none without a page.
 
         Args:
             owner: hash of the cell.
+            page: as for :meth:`ask_page`.
         """
-        report = self._report_with(owner)
+        report = None if owner is None else self.pages.report_with(owner, page)
         return () if report is None else tuple(report.cells)
-
-    def _report_with(self, owner: str | None) -> PageReport | None:
-        return next((page for page in self.pages.reports[::-1] if owner in page.cells), None)
 
     # Messages of pages, in any thread.
 
@@ -179,6 +180,10 @@ class Bridge:
                 return
             case Fragment() | Thought():
                 return
+            case Waiting(ask, is_over=False):
+                self._waiting.add(ask.live)
+            case Waiting(ask):
+                self._waiting.discard(ask.live)
             case Ended(ask):
                 self._under_way.pop(ask.live, None)
                 self._started.discard(ask.live)
@@ -195,7 +200,10 @@ class Bridge:
         return {
             "kind": "state",
             "version": __version__,
-            "asks": {live: began.ask.background or "" for live, began in self._under_way.items()},
+            "asks": {
+                **dict.fromkeys(sorted(self._waiting), ""),
+                **{live: began.ask.background or "" for live, began in self._under_way.items()},
+            },
             "keep_output": self._settings.keep_output,
         }
 

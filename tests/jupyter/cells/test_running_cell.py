@@ -192,3 +192,48 @@ def test_the_table_of_hosts_is_the_manuals() -> None:
     assert {each.variable for each in HOSTS} <= set(page.replace("`", " ").split())
     assert [host_of({each.variable: each.value or "x"}) for each in HOSTS] == list(HOSTS)
     assert host_of({}) is host_of({"VSCODE_PID": ""}) is None
+
+
+REDIRECTED = {
+    "captured by a magic": "%%capture shown\n%chat echo:one two",
+    "captured by IPython": (
+        "from IPython.utils.capture import capture_output\n"
+        "with capture_output() as shown:\n    %chat echo:one two"
+    ),
+    "taken by a hook": (
+        "publisher = get_ipython().display_pub\n"
+        "publisher._hooks = [str]\n%chat echo:one two\ndel publisher._hooks"
+    ),
+    "in a widget": (
+        "import ipywidgets\nout = ipywidgets.Output()\n"
+        "out.msg_id = get_ipython().get_parent()['header']['msg_id']\n"
+        "%chat echo:one two\nout.msg_id = ''"
+    ),
+}
+
+
+@pytest.mark.usefixtures("emulator")
+@pytest.mark.parametrize("code", REDIRECTED.values(), ids=REDIRECTED)
+def test_a_redirected_reply_is_one_display_at_the_end(
+    shell: Shell, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No page would update it there; the next cell's own reply is shown while it arrives."""
+    Widgets(monkeypatch)
+    ran = shell.page(code, "a")
+    captured = shell.shell.user_ns.pop("shown", None)
+    if captured is None:
+        assert [message["kind"] for message in ran.messages] == ["display"]
+        assert ran.texts == ["one two"]
+    else:
+        assert ran.messages == []
+        assert [each.data["text/plain"] for each in captured.outputs] == ["one two"]
+    after = shell.page("%chat echo:three", "b")
+    assert [message["kind"] for message in after.messages][:2] == ["display", "update"]
+
+
+@pytest.mark.usefixtures("emulator")
+def test_a_capture_takes_no_update_of_another_cell(shell: Shell) -> None:
+    """The display of a question in the background stays its own cell's."""
+    shell.page("%%chat --background\necho:one two", "a")
+    shell.page("%%capture shown\n%chat echo:three", "b")
+    assert [each.data["text/plain"] for each in shell["shown"].outputs] == ["three"]

@@ -232,9 +232,10 @@ def test_unloading_closes_the_bridge(front: Front) -> None:
     assert front.bridge is not bridge
 
 
-def run(front: Front, source: str, notebook: str) -> None:
-    """Run the cell ``a`` of a notebook."""
-    metadata = {"cellId": "a", "deletedCells": [], "chatmagic": {"notebook": notebook}}
+def run(front: Front, source: str, notebook: str, cell: str = "a", **named: Any) -> None:
+    """Run a cell of a notebook."""
+    own = {"notebook": notebook, **named}
+    metadata = {"cellId": cell, "deletedCells": [], "chatmagic": own}
     front.shell.do(source, request={"metadata": metadata, "content": {"allow_stdin": True}})
 
 
@@ -267,3 +268,48 @@ def test_a_copy_of_a_notebook_has_cells_of_its_own(front: Front, emulator: Emula
     words = stale_mark("cell [4] was run again")
     front.is_marked({"a": words}, notebook="copy")
     front.is_marked({})
+
+
+def test_a_question_that_waits_is_named_until_it_is_asked_or_given_up(
+    front: Front, emulator: Emulator
+) -> None:
+    """A page needs its name when the kernel ends; no cell of it is said to have a reply coming."""
+    emulator.settings = replace(FIXED, fault="hold", fault_after=-1)
+    front.ask("a", "%%chat --background\necho:one")
+    front.asks("a")
+    (first,) = front.state["asks"]
+    front.ask("b", "%%chat --background\necho:two")
+    with front.news:
+        assert front.news.wait_for(lambda: len(front.state["asks"]) == 2, PATIENCE)
+    (second,) = front.state["asks"].keys() - {first}
+    assert front.state["asks"][second] == ""
+    front.urges({"kind": "stop", "live": first})
+    front.asks()
+    with front.news:
+        assert front.news.wait_for(lambda: front.state["asks"] == {}, PATIENCE)
+    front.shell.kernel.background.wait()
+
+
+def test_the_tab_that_asks_says_the_order(front: Front, emulator: Emulator) -> None:
+    """Its request lists the cells above; the other tab of the notebook spoke last."""
+    for name in "abc":
+        front.ask(name)
+    front.say("abcd", opened=True)
+    front.say("dcba", page="q")
+    above = [[name, None] for name in "ab"]
+    run(front, "%%chat\necho:d", "n", "d", above=[*above, ["m", "# Words"], ["c", None]])
+    assert asked(emulator)[-1] == ["echo:a", "a", "echo:b", "b", "echo:c", "c", "echo:d"]
+    # Without the list, as of code without a magic, the page's own report says it.
+    run(front, "import chatmagic\nchatmagic.ask('echo:c again')", "n", "c", page="p")
+    assert asked(emulator)[-1] == ["echo:a", "a", "echo:b", "b", "echo:c again"]
+
+
+def test_the_tab_that_runs_a_cell_puts_the_code_below_it(front: Front) -> None:
+    """Not the other one, which spoke last."""
+    front.ask("a", "%%chat\necho:```python\nx = 1\n```")
+    front.say("ab", opened=True)
+    front.say("ab", page="q")
+    run(front, "%chat_code", "n", "b", page="p")
+    with front.news:
+        sent = [message for message in front.sent if message["kind"] == "code"]
+    assert [message["page"] for message in sent] == ["p"]

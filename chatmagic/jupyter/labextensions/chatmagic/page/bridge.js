@@ -18,8 +18,11 @@ import { runWords } from "./views.js";
 /** @typedef {import("./notebook.js").Context} Context */
 /** @typedef {import("./notebook.js").Signal} Signal */
 
-/** The states of a kernel that has ended. */
-const ENDED = new Set(["restarting", "autorestarting", "dead", "terminating"]);
+/**
+ * The states of a kernel whose process has ended. If another client restarts it, such as a console, a page
+ * only sees that its next process is starting.
+ */
+const ENDED = new Set(["restarting", "autorestarting", "dead", "terminating", "starting"]);
 
 /** @type {Set<Bridge>} the open bridges of this page, the oldest first */
 const BRIDGES = new Set();
@@ -58,6 +61,8 @@ export class Bridge {
     this.host = { widget_manager: { context, kernel: this.kernel } };
     this.page = Math.random().toString(36).slice(2);
     this.stopped = false;
+    /** Whether the kernel has ended. */
+    this.ended = false;
     this.keepsOutput = state?.keep_output ?? false;
     this.report = new CellReport(context, this.page, send);
     this.prompts = new PromptStyle();
@@ -87,8 +92,8 @@ export class Bridge {
       [this.views.opened, () => this.draw()],
       [disposed, () => this.stop()],
       [saveState, (/** @type {unknown} */ _, /** @type {string} */ state) => this.saving(state)],
-      [sessionContext?.kernelChanged, () => this.lose()],
-      [sessionContext?.statusChanged, () => this.isLost() && this.lose()],
+      [sessionContext?.kernelChanged, () => this.isLost() && this.end()],
+      [sessionContext?.statusChanged, () => this.isLost() && this.end()],
     ];
     for (const [signal, listener] of signals) signal?.connect(listener);
     return signals;
@@ -118,13 +123,18 @@ export class Bridge {
     try {
       this.link.send(content);
     } catch {
-      this.stop(); // the kernel is gone
+      this.end(); // the kernel is gone
     }
   }
 
-  /** Take a message of the kernel. @param {import("./messages.js").ToBridge} message */
+  /**
+   * Take a message of the kernel. Those of a kernel that has ended may arrive later; of these only the
+   * last states of replies are taken.
+   * @param {import("./messages.js").ToBridge} message
+   */
   receive(message) {
     if (!this.stopped) HANDLERS[message.kind]?.(this, message);
+    else if (this.ended && message.kind === "settled") this.replies.settle(message);
   }
 
   /** @param {import("./messages.js").KernelState} state */
@@ -147,11 +157,15 @@ export class Bridge {
   }
 
   /**
-   * Announce words, unless another bridge of the page announces for the same kernel.
+   * Announce words, unless another bridge of the page announces for the same kernel. One over another comm
+   * does not: it has not noticed yet that the kernel was restarted.
    * @param {string} text
    */
   say(text) {
-    const same = Array.from(BRIDGES).filter(({ kernel }) => kernel?.id === this.kernel?.id);
+    const id = this.link.comm?.commId;
+    const same = Array.from(BRIDGES).filter(({ kernel, link }) => {
+      return kernel?.id === this.kernel?.id && link.comm?.commId === id;
+    });
     if (same[0] === this) announce(String(text));
   }
 
@@ -200,10 +214,11 @@ export class Bridge {
     return kernel !== this.kernel || ENDED.has(kernel?.status ?? "");
   }
 
-  /** Stop, because the kernel has ended and sends no more. */
-  lose() {
+  /** Mark the replies under way as partial, and stop, because the kernel has ended. */
+  end() {
     if (this.stopped) return;
-    if (this.isLost()) this.replies.end();
+    this.ended = true;
+    this.replies.end();
     this.stop();
   }
 

@@ -5,7 +5,7 @@
 
 import { Bridge } from "./bridge.js";
 import { announce } from "./dom.js";
-import { cellsAbove, notebookId } from "./notebook.js";
+import { BRIDGE, cellsAbove, cellsRunHere, notebookId } from "./notebook.js";
 
 /** The values of chatmagic/jupyter/page/messages.py and of the package; a test compares them. */
 export const PROTOCOL = 3;
@@ -68,8 +68,8 @@ class PlainComm {
 }
 
 /**
- * Add the notebook's identity to its execute requests, as a copy of it has the same cells. To those
- * that may ask, add the cells above: the kernel may not have any other message of the page before.
+ * Add the notebook's identity to its execute requests, as a copy of it has the same cells, and the page's
+ * name, as another page may have the cells in another order. To those that may ask, add the cells above: the kernel may not have any other message of the page before.
  * @param {Kernel & Record<symbol, any>} kernel
  * @param {Context} context
  */
@@ -78,8 +78,12 @@ function nameNotebook(kernel, context) {
   if (!requestExecute || kernel[NAMED]) return;
   kernel[NAMED] = true;
   kernel.requestExecute = (content, dispose, metadata = {}) => {
+    if (metadata.cellId) cellsRunHere(context.model).add(metadata.cellId);
     const above = ASKS.test(content.code) ? cellsAbove(context, metadata.cellId) : undefined;
-    const told = { ...metadata.chatmagic, notebook: notebookId(context), ...(above && { above }) };
+    const page = context.model[BRIDGE]?.page;
+    const told = {
+      ...metadata.chatmagic, notebook: notebookId(context), ...(page && { page }), ...(above && { above }),
+    };
     return requestExecute.call(kernel, content, dispose, { ...metadata, chatmagic: told });
   };
 }
@@ -139,8 +143,7 @@ export class KernelLink {
   /** Attach a comm that the kernel opened earlier. @param {string} id */
   find(id) {
     const { kernel } = this;
-    // A kernel that is about to restart sends the last state after the page has dropped its comms.
-    if (!isBridge(id) || (id === this.comm?.commId && !this.bridge?.stopped)) return;
+    if (!isBridge(id) || id === this.comm?.commId) return;
     if (kernel && !handlesComms(kernel)) this.attach(new PlainComm(kernel, TARGET, id));
     else if (kernel?.createComm && !kernel.hasComm?.(id)) this.attach(kernel.createComm(TARGET, id));
   }
@@ -151,6 +154,7 @@ export class KernelLink {
    * @param {import("./messages.js").KernelState} [state]
    */
   attach(comm, state) {
+    this.bridge?.end(); // a kernel closes its comm before it opens another one, unless it has ended
     this.leave();
     this.comm = comm;
     comm.send({ kind: "hello", protocol: PROTOCOL, version: VERSION });

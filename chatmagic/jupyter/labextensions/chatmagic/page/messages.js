@@ -69,14 +69,15 @@
  */
 
 /**
- * @typedef {{notebook: string, above?: [string, any][]}} Told in the metadata of a request to run
- *   a cell: its notebook; of one that may ask the ids of the cells above, and sources of Markdown
+ * @typedef {{notebook: string, page?: string, above?: [string, any][]}} Told in the metadata of a
+ *   request to run a cell: its notebook, and its page by the name in its reports; of one that may ask
+ *   the ids of the cells above, and sources of Markdown
  */
 
 /**
  * @typedef {{kind: "state", version: string, asks: Record<string, string>,
- *   keep_output: boolean}} KernelState asks: by the name of each ask under way the cell that has
- *   ended while its reply comes; keep_output: whether to tag cells for nbstripout
+ *   keep_output: boolean}} KernelState asks: by the name of each ask under way, or waiting for another
+ *   one, the cell that has ended while its reply comes; keep_output: whether to tag cells for nbstripout
  * @typedef {{kind: "known", digests: string[]}} Known SHA-256 of the HTML of outputs that are the
  *   kernel's own
  * @typedef {{words: string, cells: string[]}} StaleBelow the stale cells below, by their ids,

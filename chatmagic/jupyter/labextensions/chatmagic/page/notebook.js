@@ -72,6 +72,7 @@ const CELL = ".jp-Notebook-cell";
 export const BRIDGE = Symbol.for("chatmagic.bridge");
 const PANELS = Symbol.for("chatmagic.panels");
 const DRAFT = Symbol.for("chatmagic.draft");
+const RUN_HERE = Symbol.for("chatmagic.run");
 
 /** @param {Host} model @returns {NotebookModel | null} null if no cells can be made */
 export function notebookModel(model) {
@@ -151,6 +152,15 @@ export function cellsAbove(context, id) {
   });
   const size = told.reduce((sum, [, source]) => sum + (source?.length ?? 0), 0);
   return at < 0 || size > MARKDOWN ? undefined : told;
+}
+
+/**
+ * Return the ids of the cells that this page has run: it has all their outputs.
+ * @param {NotebookModel} notebook
+ * @returns {Set<string>}
+ */
+export function cellsRunHere(notebook) {
+  return (notebook[RUN_HERE] ??= new Set());
 }
 
 /** Return the cells' ids from top to bottom. @param {Host} model */

@@ -10,10 +10,13 @@ import { sha256 } from "./sha256.js";
 /** The note in the output of a reply under way, which this page hides while the reply arrives. */
 const PARTIAL = '<p class="chatmagic-partial"><em>Not complete yet.</em></p>';
 const NOTE = /<p class="chatmagic-partial">[^]*?<\/p>/;
-const WAITING = /<p class="chatmagic-waiting"[^>]*>[^<]*<\/p>/;
+const WAITING = /<p class="chatmagic-waiting( chatmagic-queued)?"[^>]*>[^<]*<\/p>/;
 const ENDED =
   '<p class="chatmagic-partial"><em>Not complete: the kernel ended while this reply came. ' +
   "Run the cell again for a new reply.</em></p>";
+const ENDED_BEFORE =
+  '<p class="chatmagic-partial"><em>Not complete: the kernel ended while this question waited. ' +
+  "Run the cell again to ask it.</em></p>";
 const LIVE =
   /<div class="chatmagic-reply [^"]* chatmagic-live-([0-9a-f]{12})(?: chatmagic-at-(\d+))?[ "]/;
 /** Number of characters of an output in which the box of a reply under way must begin. */
@@ -39,8 +42,8 @@ export function liveOutputs(cells) {
 }
 
 /**
- * Add an output that a cell lacks because its page was reloaded. A cell that this page runs is left
- * alone, as the page has just removed its outputs.
+ * Add an output that a cell lacks because its page was reloaded. A cell that runs is left alone, as the
+ * page has just removed its outputs.
  * @param {Cell[]} cells
  * @param {{cell?: string, replaces?: boolean}} place the cell, and whether its earlier replies are
  * removed
@@ -70,15 +73,25 @@ export function addLiveOutput(cells, paint, blocks) {
 }
 
 /**
- * Set the outputs that show a reply as under way to its last state, or add one to its cell.
+ * Set the outputs that show a reply as under way to its last state.
+ * @param {Cell[]} cells
+ * @param {import("./messages.js").Settled} settled
+ * @returns {boolean} whether there was one
+ */
+export function settleOutputs(cells, { live, data, metadata }) {
+  const shown = liveOutputs(cells).filter((each) => each.live === live);
+  for (const { outputs, at } of shown) outputs?.set(at, { ...outputs.get(at).toJSON(), data, metadata });
+  return shown.length > 0;
+}
+
+/**
+ * Add the last state of a reply to its cell, unless the cell has it.
  * @param {Cell[]} cells
  * @param {import("./messages.js").Settled} settled
  */
-export function settleOutputs(cells, settled) {
-  const { live, cell: id, data, metadata } = settled;
-  const shown = liveOutputs(cells).filter((each) => each.live === live);
-  for (const { outputs, at } of shown) outputs?.set(at, { ...outputs.get(at).toJSON(), data, metadata });
-  if (shown.length || !metadata.chatmagic) return;
+export function addSettledOutput(cells, settled) {
+  const { cell: id, data, metadata } = settled;
+  if (!metadata.chatmagic) return;
   const { outputs } = cells.find((cell) => cell.id === id) ?? {};
   const record = JSON.stringify(metadata.chatmagic);
   const has = listed(outputs).some(({ metadata: other }) => JSON.stringify(other?.chatmagic) === record);
@@ -110,8 +123,9 @@ export function endOutputs(cells, painter, lives) {
     const blocks = painter.painted(each.live, each.serial);
     writeOutput(each, (head, rest) => {
       const named = head.replace(/ chatmagic-(live|at-\d+)(?=[" ])/g, "");
+      const note = rest.match(WAITING)?.[1] ? ENDED_BEFORE : ENDED;
       const all = blocks ? withBlocks(head, rest, blocks) : rest.replace(WAITING, "");
-      return named + (NOTE.test(all) ? all.replace(NOTE, ENDED) : all + ENDED);
+      return named + (NOTE.test(all) ? all.replace(NOTE, note) : all + note);
     });
   }
 }

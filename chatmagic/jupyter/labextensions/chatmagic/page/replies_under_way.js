@@ -2,8 +2,10 @@
 // and set to their last state, which the page asks for if it missed it.
 
 import { Painter } from "./live_reply.js";
-import { cellList, cellNamed } from "./notebook.js";
-import { addLiveOutput, endOutputs, liveOutputs, saveOutputs, settleOutputs } from "./outputs.js";
+import { cellList, cellNamed, cellsRunHere } from "./notebook.js";
+import {
+  addLiveOutput, addSettledOutput, endOutputs, liveOutputs, saveOutputs, settleOutputs,
+} from "./outputs.js";
 
 /** Milliseconds until a reply has its last state, unless the page was reloaded meanwhile. */
 const SETTLED_MS = 5000;
@@ -29,6 +31,12 @@ export class RepliesUnderWay {
   /** Return the notebook's cells. */
   cells() {
     return cellList(this.context.model.cells);
+  }
+
+  /** Return the cells whose outputs may lack a reply, because this page was loaded after they ran. */
+  cellsRunBefore() {
+    const here = cellsRunHere(this.context.model);
+    return this.cells().filter(({ id }) => !here.has(id));
   }
 
   /** Return the names of the replies under way. */
@@ -69,12 +77,13 @@ export class RepliesUnderWay {
     if (isNew) this.draw();
     const cell = cellNamed(this.context, paint.cell);
     const blocks = cell ? this.painter.painted(paint.live) : "";
-    addLiveOutput(this.cells(), { ...paint, cell }, blocks);
+    addLiveOutput(this.cellsRunBefore(), { ...paint, cell }, blocks);
   }
 
   /** Set a reply to its last state. @param {import("./messages.js").Settled} settled */
   settle(settled) {
-    settleOutputs(this.cells(), { ...settled, cell: cellNamed(this.context, settled.cell) });
+    const cell = cellNamed(this.context, settled.cell);
+    if (!settleOutputs(this.cells(), settled)) addSettledOutput(this.cellsRunBefore(), { ...settled, cell });
   }
 
   /** Hide the note in each output under way, and paint missing parts. */
