@@ -1,8 +1,8 @@
 """Descriptions of objects in the namespace, for ``{{ expression }}`` in a prompt.
 
 The kind of an object determines its description: a table of pandas, an array of numpy, a figure of
-matplotlib, a function or class, or anything else as IPython shows it. No library is imported for
-that: an object of a library exists only if the library has been imported.
+matplotlib, a picture, a function or class, or anything else as IPython shows it. No library is
+imported for that: an object of a library exists only if the library has been imported.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def describe(value: object, names: Mapping[str, Any]) -> tuple[str, str]:
     if issubclass(type(value), _AS_IT_IS) or is_a(value, "numpy", "generic"):
         return value.text if isinstance(value, Reply) else str(value), ""
     code = functools.partial(_code, names=names)
-    for way in (_own_words, _table, _array, _figure, code, _as_ipython_shows_it):
+    ways = (_own_words, _table, _figure, _array, _display, _picture, code, _as_ipython_shows_it)
+    for way in ways:
         with swallowed():  # an object's own methods may raise anything
             if (described := way(value)) is not None:
                 return bounded(described[0]), described[1]
@@ -150,8 +151,24 @@ def _array(value: Any) -> tuple[str, str] | None:
     if not is_a(value, "numpy", "ndarray"):
         return None
     head = f"numpy array: shape {value.shape}, type {value.dtype}"
+    pixels = [NO_PIXELS] if _is_like_a_picture(value) else []
     shown = without_memory_addresses(repr(value))
-    return "\n".join([head, *_summary(value), shown]), f"array of shape {value.shape}"
+    return "\n".join([head, *pixels, *_summary(value), shown]), f"array of shape {value.shape}"
+
+
+def _is_like_a_picture(value: Any) -> bool:
+    """Return whether an array has the shape and type that pictures have."""
+    *sides, channels = value.shape if value.ndim == _COLOURED else (*value.shape, 1)
+    is_large = len(sides) == _FLAT and min(sides) >= _SMALLEST_SIDE
+    return value.dtype == "uint8" and is_large and channels in _CHANNELS
+
+
+NO_PIXELS: Final = "[no picture is sent: these are some of the numbers]"
+_FLAT: Final = 2
+_COLOURED: Final = 3
+_CHANNELS: Final = (1, 3, 4)
+"""Numbers of values of a pixel: grey, colours, and colours with opacity."""
+_SMALLEST_SIDE: Final = 16
 
 
 def _summary(value: Any) -> list[str]:
@@ -203,18 +220,21 @@ def _table(value: Any) -> tuple[str, str] | None:
 # --- Figures of matplotlib -----------------------------------------------------------------------
 
 NO_PICTURE: Final = "[no picture is sent: this describes the figure]"
+_MOST_AXES: Final = 100
 _POINTS: Final = 12
 """Largest number of points of a mark that are all listed."""
 
 
 def _figure(value: Any) -> tuple[str, str] | None:
     """Return the description of a figure or of its axes; ``None`` of anything else."""
-    if is_a(value, "matplotlib.figure", "Figure"):
+    if is_a(value, "seaborn.axisgrid", "Grid", "JointGrid"):
+        value = value.figure
+    title = ""
+    if is_a(value, "matplotlib.figure", "FigureBase"):
         axes = value.axes
         title = value.get_suptitle()
-    elif is_a(value, "matplotlib.axes", "Axes"):
-        axes = [value]
-        title = ""
+    elif axes := _axes(value):
+        pass
     else:
         return None
     subject = f"figure with {counted(len(axes), 'plot')}"
@@ -222,6 +242,15 @@ def _figure(value: Any) -> tuple[str, str] | None:
     for number, plot in enumerate(axes, 1):
         lines += ["", f"Plot {number} of {len(axes)}", *_plot(plot)]
     return "\n".join(lines), subject
+
+
+def _axes(value: Any) -> list[Any]:
+    """Return axes: one, or those in an array, as ``subplots`` gives them; empty for others."""
+    if is_a(value, "numpy", "ndarray") and value.dtype == "object" and value.size <= _MOST_AXES:
+        found = list(value.flat)
+    else:
+        found = [value]
+    return found if all(is_a(each, "matplotlib.axes", "Axes") for each in found) else []
 
 
 def _plot(axes: Any) -> list[str]:
@@ -268,6 +297,85 @@ def _bar_names(axes: Any, bars: Any) -> list[Any]:
         return sides
     # Bars that stand side by side have their label between them.
     return [formatter(side) or formatter(round(side)) or f"{side}" for side in sides]
+
+
+# --- Pictures, sounds and films ------------------------------------------------------------------
+
+_NOT_SENT: Final = "[no {0} is sent: this describes the {0}]"
+_SOURCE: Final = "[no picture is sent: this is its source]"
+_MEDIA: Final = {"Image": "picture", "Audio": "sound", "Video": "film"}
+"""What the classes of IPython and of ipywidgets show, by their names."""
+_PICTURES: Final = {
+    "PNG": rb"\x89PNG",
+    "JPEG": rb"\xff\xd8\xff",
+    "GIF": rb"GIF8",
+    "WebP": rb"(?s:RIFF.{4}WEBP)",
+}
+"""Patterns of the first bytes of pictures, by their format."""
+_SHOWN_AS_PICTURES: Final = ("_repr_png_", "_repr_jpeg_", "_repr_svg_", "_repr_mimebundle_")
+_MOST_ITEMS: Final = 100
+"""Largest number of items of a container that are searched for pictures."""
+
+
+def _display(value: Any) -> tuple[str, str] | None:
+    """Return the description of an object of ``IPython.display``; ``None`` of anything else."""
+    kind = one_line(type(value).__name__, _NAME)
+    for medium, word in _MEDIA.items():
+        if is_a(value, "IPython.display", medium) or is_a(value, "ipywidgets", medium):
+            return _medium(value, kind, word)
+    if is_a(value, "IPython.display", "IFrame"):
+        return f"{kind}: a frame that shows {value.src}", "words on a frame"
+    if not is_a(value, "IPython.display", "DisplayObject"):
+        return None
+    text = value.data if isinstance(value.data, str) else pretty(value.data)
+    is_picture = is_a(value, "IPython.display", "SVG")
+    return (f"{_SOURCE}\n{text}" if is_picture else text), f"source of {kind}"
+
+
+def _medium(value: Any, kind: str, word: str) -> tuple[str, str]:
+    """Return the description of a picture, a sound or a film by its own facts."""
+    facts = [
+        f"{name}: {one_line(str(known))}"
+        for name in ("format", "width", "height", "alt", "filename", "url")
+        if (known := getattr(value, name, None))
+    ]
+    return "\n".join([f"{kind} of a notebook", _NOT_SENT.format(word), *facts]), _words_on(word)
+
+
+def _words_on(word: str) -> str:
+    return f"words on a {word}, which is not sent"
+
+
+def _picture(value: Any) -> tuple[str, str] | None:
+    """Return the description of a picture of another library; ``None`` of anything else."""
+    if is_a(value, "PIL.Image", "Image"):
+        width, height = value.size
+        words = f"PIL image: {width:,} by {height:,} pixels, mode {value.mode}"
+        return f"{words}\n{_NOT_SENT.format('picture')}", _words_on("picture")
+    if isinstance(value, bytes | bytearray):
+        form = next((name for name, first in _PICTURES.items() if re.match(first, value)), None)
+        if form is None:
+            return None
+        words = f"{type(value).__name__}: {counted(len(value), 'byte')} of a picture ({form})"
+        return f"{words}\n{_NOT_SENT.format('picture')}", _words_on("picture")
+    if not _holds_pictures(value):
+        return None
+    text, subject = _as_ipython_shows_it(value)
+    return f"{text}\n{_NOT_SENT.format('picture')}", f"{subject}, without a picture"
+
+
+def _holds_pictures(value: Any) -> bool:
+    """Return whether a page shows an object, or an item of a container, as a picture alone."""
+    if type(value) in _SIZED:
+        items = value.values() if type(value) is dict else value
+        first = [item for item, _ in zip(items, range(_MOST_ITEMS), strict=False)]
+        return any(
+            is_a(item, "PIL.Image", "Image") or is_a(item, "IPython.display", *_MEDIA)
+            for item in first
+        )
+    # What has words of its own, such as an expression of sympy, is no picture alone.
+    is_nameless = getattr(type(value), "__repr__", None) is object.__repr__
+    return is_nameless and any(get_real_method(value, name) for name in _SHOWN_AS_PICTURES)
 
 
 # --- Functions, classes and modules --------------------------------------------------------------

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 import textwrap
+import types
 from datetime import date
 from decimal import Decimal
 from typing import Any, NoReturn
 
 import pytest
+from IPython import display
 from libraries import library
 from logged import Emulator
 from shells import Shell, asked
@@ -448,3 +451,130 @@ def test_a_class_that_was_defined_again_is_not_given_the_new_source(bare: Shell)
     names = bare.shell.user_ns
     assert describe(bare["before"], names)[0].startswith("Old()")
     assert describe(bare["Old"], names)[0] == "class Old:\n    now = 2"
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(400)
+NO_PICTURE = "[no picture is sent: this describes the picture]"
+
+
+class Drawn:
+    """An object that a page shows as a picture alone."""
+
+    def _repr_svg_(self) -> str:
+        """Return the picture, which a description does not ask for."""
+        return fail()
+
+
+def pictures() -> dict[str, tuple[object, str]]:
+    """Return objects by their kind, each with the text that stands for it."""
+    pil = library("PIL.Image").new("RGB", (1_200, 800))
+    widget = library("ipywidgets").Image(value=PNG, width="30")
+    return {
+        "PIL": (pil, f"PIL image: 1,200 by 800 pixels, mode RGB\n{NO_PICTURE}"),
+        "IPython": (
+            display.Image(data=PNG, width=30, alt="a cat"),
+            f"Image of a notebook\n{NO_PICTURE}\nformat: png\nwidth: 30\nalt: a cat",
+        ),
+        "URL": (
+            display.Image(url="https://a.example/b.png"),
+            f"Image of a notebook\n{NO_PICTURE}\nformat: png\nurl: https://a.example/b.png",
+        ),
+        "widget": (widget, f"Image of a notebook\n{NO_PICTURE}\nformat: png\nwidth: 30"),
+        "film": (
+            display.Video(url="https://a.example/b.mp4"),
+            (
+                "Video of a notebook\n[no film is sent: this describes the film]\n"
+                "url: https://a.example/b.mp4"
+            ),
+        ),
+        "sound": (
+            display.Audio(data=b"RIFF"),
+            "Audio of a notebook\n[no sound is sent: this describes the sound]",
+        ),
+        "bytes": (PNG, f"bytes: 408 bytes of a picture (PNG)\n{NO_PICTURE}"),
+        "WebP": (
+            bytearray(b"RIFF\n\n\n\nWEBPVP8 "),
+            f"bytearray: 16 bytes of a picture (WebP)\n{NO_PICTURE}",
+        ),
+        "drawn": (Drawn(), f"<test_values.Drawn at 0x…>\n{NO_PICTURE}"),
+    }
+
+
+@pytest.mark.parametrize("kind", pictures())
+def test_a_picture_is_not_sent(kind: str) -> None:
+    """Its own facts are, with a line that says so to the model; the note says so to the person."""
+    value, text = pictures()[kind]
+    described, subject = describe(value, {})
+    assert described == text
+    assert "which is not sent" in subject or "without a picture" in subject
+
+
+def test_a_list_with_a_picture_says_that_none_is_sent() -> None:
+    """In whatever container, up to a bound; bytes that are no picture are as IPython shows them."""
+    picture, _ = pictures()["PIL"]
+    for value in ([1, picture], {"a": picture}, (picture,), {"a": [1]}.keys(), [1]):
+        text, subject = describe(value, {})
+        has_picture = "PIL.Image" in text
+        assert text.endswith(f"\n{NO_PICTURE}") is has_picture
+        assert subject.endswith(", without a picture") is has_picture
+    assert describe(b"RIFF\n\n\n\nWAVE", {})[0] == "b'RIFF\\n\\n\\n\\nWAVE'"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (
+            display.SVG("<svg><g/></svg>"),
+            "[no picture is sent: this is its source]\n<svg><g/></svg>",
+        ),
+        (display.HTML("<b>bold</b>"), "<b>bold</b>"),
+        (display.Markdown("**bold**"), "**bold**"),
+        (display.JSON({"a": 1}), "{'a': 1}"),
+        (display.IFrame("https://a.example", 1, 2), "IFrame: a frame that shows https://a.example"),
+    ],
+)
+def test_what_has_a_source_is_sent_as_that(value: object, text: str) -> None:
+    """And not as the name of its class."""
+    assert describe(value, {})[0] == text
+
+
+def test_an_array_like_a_picture(numpy: Any) -> None:
+    """A line says that the numbers are no picture; of other arrays there is none."""
+    line = "[no picture is sent: these are some of the numbers]"
+    for shape in ((20, 30), (20, 30, 1), (20, 30, 3), (20, 30, 4)):
+        assert lines(numpy.zeros(shape, "uint8"))[1] == line
+    for value in (
+        numpy.zeros((20, 30, 3)),
+        numpy.zeros((20, 30, 2), "uint8"),
+        numpy.zeros((4, 4, 3), "uint8"),
+        numpy.zeros(400, "uint8"),
+        numpy.array(1, "uint8"),
+    ):
+        assert line not in lines(value)
+
+
+def test_axes_in_an_array(figure_of: Any, numpy: Any) -> None:
+    """As ``subplots`` gives them they are plots; other objects in an array stay an array."""
+    axes = figure_of().subplots(2, 2)
+    assert figure_text(axes).startswith("matplotlib figure with 4 plots\n[no picture is sent")
+    mixed = numpy.array([axes[0, 0], None], dtype=object)
+    assert figure_text(mixed).startswith("numpy array: shape (2,), type object")
+    assert figure_text(numpy.array([], dtype=object)).startswith("numpy array: shape (0,)")
+
+
+def test_a_grid_of_seaborn(figure_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its figure is described."""
+    module = types.ModuleType("seaborn.axisgrid")
+    grid = type("Grid", (), {"figure": figure_of()})
+    vars(module)["Grid"] = grid
+    monkeypatch.setitem(sys.modules, "seaborn.axisgrid", module)
+    assert figure_text(grid()).startswith("matplotlib figure with 0 plots\n[no picture is sent")
+
+
+def test_a_picture_in_a_prompt(shell: Shell, emulator: Emulator) -> None:
+    """The person sees that it is not sent, and no byte of it is."""
+    shell.shell.user_ns["img"] = pictures()["IPython"][0]
+    ran = shell.do("%%chat\nwhat is this?\n{{ img }}", cell="a")
+    assert "img: words on a picture, which is not sent, sent as " in str(ran.messages)
+    assert NO_PICTURE in asked(emulator)[0][-1]
+    assert "PNG" not in asked(emulator)[0][-1]
