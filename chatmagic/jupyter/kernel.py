@@ -47,6 +47,16 @@ class Kernel(ConfiguredEnvironment):
         """The thread in which each cell without a slot first ran, if no page reports an order."""
         self._has_person = False
 
+    def resume(self, earlier: ConfiguredEnvironment) -> None:
+        """Keep what belongs to the conversation, which outlives the extension in this kernel.
+
+        Args:
+            earlier: the kernel before the extension was loaded again.
+        """
+        super().resume(earlier)
+        if isinstance(earlier, Kernel):
+            self.threads_read = earlier.threads_read
+
     @property
     def session(self) -> Session:
         """The session of this process; its turns become stale when this kernel's cells change."""

@@ -75,7 +75,10 @@ class ChatMagics(KernelSettings, Magics):
         current.use_environment(kernel)
 
     def leave(self) -> None:
-        """Close everything that was opened for the shell; the session's conversation stays."""
+        """Close everything that was opened for the shell.
+
+        The session's conversation stays, and with it the connection, for the next load.
+        """
         for line in self.kernel.session.late_news():
             print(note_at(line, "notebook"), file=sys.stderr)
         current.use_environment(None)
@@ -83,8 +86,10 @@ class ChatMagics(KernelSettings, Magics):
             listener.close()
         self._opened = []
         self.notes = None
-        self.kernel.close()
+        before = self.kernel
+        before.close()
         self.kernel = Kernel(self._shell, self)
+        self.kernel.resume(before)
 
     def _magic(self, command: Command) -> Callable[..., object]:
         """Return the function that IPython calls for a command."""

@@ -221,6 +221,17 @@ class ConfiguredEnvironment(Environment):
             self.settings.model = model
             self.belong_here({"model"})
 
+    def resume(self, earlier: ConfiguredEnvironment) -> None:
+        """Keep the connection of an earlier environment of the same place, and the keys for it.
+
+        Args:
+            earlier: the environment, whose conversation continues, too.
+        """
+        self.chosen = earlier.chosen
+        self.chosen_by = earlier.chosen_by
+        self.typed = earlier.typed
+        self.agreed = earlier.agreed
+
     def has_person(self) -> bool:
         """Return whether a person has asked here, so that a cassette records by itself."""
         return self.is_watched()

@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 from logged import Emulator
-from shells import FIXED, KEY, Shell, asked
+from shells import FIXED, KEY, Shell, asked, models
 
 import chatmagic
 from chatmagic.jupyter import magics
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.jupyter.commands.command import Command
+from chatmagic.protocol.api_key import Secret
+from chatmagic.protocol.url import key_place
 from chatmagic.session.current import current_session
 
 
@@ -123,6 +125,24 @@ def test_loading_twice_and_reloading(shell: Shell, emulator: Emulator) -> None:
     assert (reloaded.printed, reloaded.warned) == ("", "")
     shell.machine("%chat echo:b?")
     assert asked(emulator) == [["echo:a"], ["echo:a", "a", "echo:b?"]]
+
+
+@pytest.mark.parametrize(
+    "line", ["%reload_ext chatmagic", "%unload_ext chatmagic\n%load_ext chatmagic"]
+)
+def test_reloading_keeps_the_connection(bare: Shell, emulator: Emulator, line: str) -> None:
+    """As it keeps the conversation: the address, the model, and the keys for it."""
+    bare.do(f"%chat_connect {emulator.url} --model small")
+    bare.kernel.typed[key_place(emulator.url)] = Secret(KEY)
+    bare.kernel.agreed["https://api.openai.com:443"] = "OPENAI_API_KEY"
+    bare.machine("%chat echo:a")
+    bare.do(line)
+    assert "key from %chat_login" in bare.do("%chat").texts[0]
+    bare.machine("%chat echo:b")
+    assert asked(emulator) == [["echo:a"], ["echo:a", "a", "echo:b"]]
+    assert models(emulator) == ["small", "small"]
+    assert [request.ways for request in emulator.requests] == [("bearer",), ("bearer",)]
+    assert bare.kernel.agreed == {"https://api.openai.com:443": "OPENAI_API_KEY"}
 
 
 def test_unloading_leaves_nothing(bare: Shell) -> None:
