@@ -15,7 +15,8 @@ from typing import Any, Final, NoReturn
 from chatmagic import demo, install
 from chatmagic._standard_output import UnwritableReplaced
 from chatmagic._version import __version__
-from chatmagic.conversation.magic_line import MANUAL, OPTIONS, Option, counterpart
+from chatmagic.conversation.likely_mistakes import counterpart
+from chatmagic.conversation.options import MANUAL, OPTIONS, Option
 from chatmagic.emulator.service import Settings
 from chatmagic.errors import ChatError, InputError
 

@@ -16,7 +16,7 @@ from commands import HERE, asked, command, printed_address, until, with_signals
 
 import chatmagic
 from chatmagic import cli
-from chatmagic.conversation.magic_line import OPTIONS
+from chatmagic.conversation.options import OPTIONS
 from chatmagic.emulator import server
 from chatmagic.emulator.service import FRESH, Settings
 

@@ -13,7 +13,7 @@ from chatmagic import models
 from chatmagic import safe_text as plain
 from chatmagic._version import __version__
 from chatmagic.advice import ALL_THOUGHT, AT_LIMIT, Place
-from chatmagic.conversation import magic_line
+from chatmagic.conversation import likely_mistakes
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.record import Record, sealed
 from chatmagic.conversation.staleness import Cause
@@ -103,7 +103,7 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
     is_json = record is _NO_RECORD and reply.parsed is not None
     format = "json" if is_json else record.parameters.get("format", "markdown")
     merged = []
-    if name := magic_line.merged_command(record.prompt):
+    if name := likely_mistakes.merged_command(record.prompt):
         merged.append(
             f"A line with {name} is sent as text; split the cell if it is to run by itself."
         )
@@ -165,7 +165,7 @@ def _markdown(reply: Reply, record: Record, body: str) -> str:
 
 def _lines_above(record: Record) -> list[str]:
     """Return the lines above a reply: the question that it answers again, and a placeholder."""
-    lines = [f"{note}." for note in magic_line.placeholder_notes(record.placeholder)]
+    lines = [f"{note}." for note in likely_mistakes.placeholder_notes(record.placeholder)]
     if record.in_place_of:
         does = "This earlier reply is in force" if record.picked else "Asked again"
         does = "Continued" if record.continues else does

@@ -15,7 +15,7 @@ from typing import Final
 
 from chatmagic.archive.notebook import NotebookCell
 from chatmagic.conversation.cell_magics import MagicCall, joined, statements
-from chatmagic.conversation.magic_line import OPTIONS, Option
+from chatmagic.conversation.options import OPTIONS, Option
 from chatmagic.conversation.question import Parameters, unquoted
 from chatmagic.conversation.record import Record
 from chatmagic.safe_text import numbered, one_line

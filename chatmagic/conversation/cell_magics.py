@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from chatmagic.conversation import magic_line
-from chatmagic.conversation.magic_line import COMMENT, ParsedLine
+from chatmagic.conversation import likely_mistakes, magic_line
+from chatmagic.conversation.likely_mistakes import COMMENT
+from chatmagic.conversation.magic_line import ParsedLine
 from chatmagic.conversation.question import correction
 from chatmagic.errors import InputError
 from chatmagic.safe_text import without_lone_surrogates
@@ -83,7 +84,7 @@ class MagicCall:
         Args:
             recorded: the fields of the question in the record, which settings may have set.
         """
-        if magic_line.is_only_help(self.line, self.body):
+        if likely_mistakes.is_only_help(self.line, self.body):
             return None
         try:
             parsed = magic_line.parse_line(self.line, recorded=recorded or {})

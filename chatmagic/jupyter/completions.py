@@ -21,9 +21,9 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic._log import swallowed
 from chatmagic.client import config
-from chatmagic.conversation import magic_line
+from chatmagic.conversation import magic_line, options
 from chatmagic.conversation.cell_magics import first_line
-from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.options import Option
 from chatmagic.errors import InputError
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.kernel import Kernel
@@ -128,7 +128,7 @@ class Completions:
         if body is None and at_end.option is not None:
             return at_end.word, self._of_option(at_end.option, at_end.word)
         if body is None and not at_end.in_prompt:
-            return at_end.word, _starting(at_end.word, magic_line.flags_starting(at_end.word))
+            return at_end.word, _starting(at_end.word, options.flags_starting(at_end.word))
         with swallowed(ValueError):
             if magic_line.parse_line(line, self._kernel.settings.trait_values(config=True)).raw:
                 return "", []

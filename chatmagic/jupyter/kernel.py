@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from chatmagic._cached import cached_property
 from chatmagic._log import log_swallowed
 from chatmagic.conversation.cell_order import Layout, Pages
-from chatmagic.conversation.magic_line import refuse_thread_and_ask
+from chatmagic.conversation.likely_mistakes import refuse_thread_and_ask
 from chatmagic.conversation.question import is_model_name
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError

@@ -15,7 +15,7 @@ from chatmagic._json import shared_fields
 from chatmagic.cassette.cassette import AnswerSource, Lookup
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.match import Query
-from chatmagic.conversation import continuation, magic_line, template
+from chatmagic.conversation import continuation, likely_mistakes, template
 from chatmagic.conversation.question import (
     NO_PARAMETERS,
     Part,
@@ -202,8 +202,8 @@ def _notes(ask: Ask, window: Window) -> list[str]:
     if front:
         sizes = (f"{one_line(v.name)} ({counted(v.size, 'character')})" for v in front)
         notes.append(f"in front of the question: {', '.join(sizes)}")
-    merged = magic_line.merged_cell_notes(ask.as_typed) if ask.entry == "cell" else []
-    return [*notes, *ask.notes, *magic_line.placeholder_notes(ask.placeholder), *merged]
+    merged = likely_mistakes.merged_cell_notes(ask.as_typed) if ask.entry == "cell" else []
+    return [*notes, *ask.notes, *likely_mistakes.placeholder_notes(ask.placeholder), *merged]
 
 
 def keep(prepared: Prepared, reply: Reply, earlier: Sequence[Turn]) -> tuple[Turn, Record]:

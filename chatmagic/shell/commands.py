@@ -26,7 +26,7 @@ from chatmagic._files import PRIVATE, content_of, folder_lock, replace_content
 from chatmagic.advice import Note, Place, note_at
 from chatmagic.archive import conversation_file
 from chatmagic.client import config
-from chatmagic.conversation import magic_line
+from chatmagic.conversation import magic_line, options
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.doctor.doctor import Examination
 from chatmagic.errors import (
@@ -258,7 +258,7 @@ def _question(environment: ConfiguredEnvironment, arguments: Mapping[str, Any], 
     """Return the question, with the options of the settings and of the command."""
     settings = environment.settings
     parsed = magic_line.parse_line("", settings.trait_values(config=True))
-    fields = {option.dest for option in magic_line.OPTIONS if option.in_shell}
+    fields = {option.dest for option in options.OPTIONS if option.in_shell}
     parsed = replace(parsed, **{name: arguments[name] for name in fields & set(arguments)})
     return replace(
         Ask.with_options(text, parsed),

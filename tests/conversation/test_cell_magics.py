@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from chatmagic.conversation import cell_magics
 from chatmagic.conversation.cell_magics import plan_of
-from chatmagic.conversation.magic_line import refuse_cell_comments
+from chatmagic.conversation.likely_mistakes import refuse_cell_comments
 from chatmagic.conversation.question import ASKED_OF_AN_ERROR
 
 

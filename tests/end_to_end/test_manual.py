@@ -17,7 +17,7 @@ from project import ROOT, files
 from shells import Shell
 
 from chatmagic import cli, demo
-from chatmagic.conversation import magic_line
+from chatmagic.conversation import options
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.jupyter.magics import ChatMagics
 
@@ -144,7 +144,7 @@ def test_the_shells_examples_run_as_printed(
 def test_the_options_are_the_parsers() -> None:
     """Each option has its row, with the words of the help, its opposite and its setting."""
     _, _, *rows = marked(page("options"), "options").strip().splitlines()
-    for option, row in zip(magic_line.OPTIONS, rows, strict=True):
+    for option, row in zip(options.OPTIONS, rows, strict=True):
         # A pair of braces is set as code: some renderers of Markdown take it for a template.
         words = option.help.replace("{{ }}", "`{{ }}`")
         back = f" (`{option.opposite}` takes it back)" if option.opposite else ""
@@ -200,7 +200,7 @@ def test_help_leads_to_the_manual(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["--help"])
     folder = REFERENCE.relative_to(ROOT).as_posix()
-    for told in (magic_line.help_text(), capsys.readouterr().out):
+    for told in (options.help_text(), capsys.readouterr().out):
         assert folder in told
         assert "chatmagic demo" in told
 

@@ -18,7 +18,7 @@ from shells import Shell
 from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.options import Option
 from chatmagic.session import prepare
 
 ONCE: Final[dict[str, Callable[..., Any]]] = {

@@ -14,7 +14,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from shells import Shell
 
-from chatmagic.conversation.magic_line import OPTIONS
+from chatmagic.conversation.options import OPTIONS
 from chatmagic.jupyter.commands.cassette import CASSETTE
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from chatmagic.client.halt import Halt
-from chatmagic.conversation import cell_magics, magic_line, template
+from chatmagic.conversation import cell_magics, likely_mistakes, magic_line, options, template
 from chatmagic.conversation.magic_line import ParsedLine
 from chatmagic.conversation.question import Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
@@ -66,13 +66,13 @@ def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
         return None
     text = parsed.question(parsed.prompt, body)
     names = kernel.shell.magics_manager.magics["line"]
-    command = magic_line.mistaken_command(text, [name for name in names if "chat_" in name])
+    command = likely_mistakes.mistaken_command(text, [name for name in names if "chat_" in name])
     if command is not None:
         raise InputError(
             f"Did you mean %{command}? Nothing was sent.",
             hint="To ask just that, put it into a sentence.",
         )
-    model = magic_line.named_model(parsed.prompt, kernel.settings.listed_models)
+    model = likely_mistakes.named_model(parsed.prompt, kernel.settings.listed_models)
     if model is not None:
         raise InputError(
             f"{model} is the name of a model, and would be sent as the prompt. Nothing was sent.",
@@ -105,13 +105,13 @@ def _typed(kernel: Kernel, given: Arguments) -> tuple[ParsedLine, str]:
         )
     body = (given.cell or "").removesuffix("\n")
     if not parsed.raw:
-        magic_line.refuse_cell_comments(body)
+        likely_mistakes.refuse_cell_comments(body)
     return parsed, body
 
 
 def _asked(kernel: Kernel, given: Arguments, parsed: ParsedLine, text: str) -> Reply | None:
     """Ask, and return the reply to a question on a line; ``None`` for a cell or a dry run."""
-    magic_line.refuse_thread_and_ask(cell_source(kernel.shell))
+    likely_mistakes.refuse_thread_and_ask(cell_source(kernel.shell))
     execution = running(kernel.shell)
     # A value of this prompt may be the reply to a question in the background, in any thread.
     waits_for_all = parsed.dry or (not parsed.raw and template.OPEN in text)
@@ -430,13 +430,11 @@ def _stop(kernel: Kernel, given: Arguments) -> None:
 CHAT: Final = Command(
     "chat",
     _ask,
-    magic_line.OPTIONS,
+    options.OPTIONS,
     is_prompt=True,
     has_body=True,
     waits=False,
-    usage=magic_line.help_text(EXAMPLES),
+    usage=options.help_text(EXAMPLES),
 )
-FIX: Final = Command(
-    "chat_fix", _fix, magic_line.OPTIONS, is_prompt=True, has_body=True, waits=False
-)
+FIX: Final = Command("chat_fix", _fix, options.OPTIONS, is_prompt=True, has_body=True, waits=False)
 STOP: Final = Command("chat_stop", _stop, forms=("[CELL]",), waits=False)

@@ -10,7 +10,7 @@ from chatmagic.advice import note_at
 from chatmagic.cassette.choice import CassetteOptions, resolve
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.client.config import MODE_VARIABLE
-from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.options import Option
 from chatmagic.errors import ChatError
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel

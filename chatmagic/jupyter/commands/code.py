@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from chatmagic._json import digest
-from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.options import Option
 from chatmagic.jupyter import reply_views
 from chatmagic.jupyter.cells.running_cell import page_of, running
 from chatmagic.jupyter.commands.command import Arguments, Command

@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from chatmagic._json import whole_number
-from chatmagic.conversation import magic_line
-from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation import likely_mistakes, magic_line, options
+from chatmagic.conversation.options import Option
 from chatmagic.errors import InputError
 from chatmagic.jupyter.kernel import Kernel
 
@@ -101,7 +101,7 @@ class Command:
         text = self.usage or inspect.getdoc(self.run) or ""
         if self.is_prompt or not self.options:
             return text
-        return "\n".join([text, "", *magic_line.help_lines(self.options)])
+        return "\n".join([text, "", *options.help_lines(self.options)])
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ class Command:
             cell: the cell's body; ``None`` for none.
         """
         is_flag = line.casefold().split()[:1] in (["-h"], ["--help"])
-        return is_flag or (self.is_prompt and magic_line.is_only_help(line, cell))
+        return is_flag or (self.is_prompt and likely_mistakes.is_only_help(line, cell))
 
     def parse(
         self, line: str, cell: str | None = None, names: Mapping[str, Any] = _NO_NAMES

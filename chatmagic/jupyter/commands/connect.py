@@ -15,7 +15,7 @@ from chatmagic.advice import note_at
 from chatmagic.client import config, key_store
 from chatmagic.client.config import is_yes, use_of
 from chatmagic.client.endpoint import Endpoint, request_fields
-from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.options import Option
 from chatmagic.conversation.question import unquoted
 from chatmagic.doctor.doctor import Examination
 from chatmagic.errors import ChatInterrupted, InputError, NotConnectedError

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.options import Option
 from chatmagic.jupyter import reply_views, transcript
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel

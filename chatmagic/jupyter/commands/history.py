@@ -7,7 +7,7 @@ from typing import Final
 
 from chatmagic.conversation import record
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.options import Option
 from chatmagic.jupyter import reply_views, transcript
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Final
 
 from chatmagic.archive import output
-from chatmagic.conversation import continuation, magic_line
+from chatmagic.conversation import continuation, magic_line, options
 from chatmagic.conversation.cell_order import PageReport
 from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation
-from chatmagic.conversation.magic_line import Option, ParsedLine
+from chatmagic.conversation.magic_line import ParsedLine
+from chatmagic.conversation.options import Option
 from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Turn
@@ -323,15 +324,13 @@ RETRY: Final = Command(
         Option(
             "-t, --temperature NUMBER",
             "ask with this sampling temperature; may be repeated",
-            magic_line.BY_FLAG["-t"].kind,
+            options.BY_FLAG["-t"].kind,
         ),
-        Option(
-            "-m, --model MODEL", "ask this model; may be repeated", magic_line.BY_FLAG["-m"].kind
-        ),
+        Option("-m, --model MODEL", "ask this model; may be repeated", options.BY_FLAG["-m"].kind),
         Option(
             "-n, --max-tokens N",
             "ask with this upper limit on tokens; may be repeated",
-            magic_line.BY_FLAG["-n"].kind,
+            options.BY_FLAG["-n"].kind,
         ),
         Option("--yes", "send more than two requests without a question"),
         Option("--list", "list its replies, with the settings of each"),

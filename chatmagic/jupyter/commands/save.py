@@ -18,7 +18,7 @@ from chatmagic._json import digest
 from chatmagic.archive import conversation_file, notebook, output, restore
 from chatmagic.conversation import cell_magics, magic_line, template
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.options import Option
 from chatmagic.conversation.state import Change
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError

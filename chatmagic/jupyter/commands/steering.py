@@ -7,8 +7,8 @@ from typing import Final
 from chatmagic._files import content_of
 from chatmagic._json import exact_count
 from chatmagic.archive import output
-from chatmagic.conversation import magic_line
-from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation import likely_mistakes
+from chatmagic.conversation.options import Option
 from chatmagic.conversation.question import A_NAME, thread_name
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart, instructions_note
 from chatmagic.conversation.turn import MAIN
@@ -44,7 +44,7 @@ def _instruct(kernel: Kernel, given: Arguments) -> None:
     body = given.cell.removesuffix("\n")
     if file and body.strip():
         raise given.command.refusal("The instructions stand in the cell and in a file.")
-    magic_line.refuse_cell_comments(body, "")
+    likely_mistakes.refuse_cell_comments(body, "")
     text = _file_text(file) if file else body
     _refuse_secrets(kernel, text, file)
     execution = running(kernel.shell)
@@ -110,7 +110,7 @@ def _thread(kernel: Kernel, given: Arguments) -> None:
     if "--delete" in given.options:
         _delete(kernel, name)
         return
-    magic_line.refuse_thread_and_ask(cell_source(kernel.shell))
+    likely_mistakes.refuse_thread_and_ask(cell_source(kernel.shell))
     execution = running(kernel.shell)
     fork = _count(given.options["--fork"]) if "--fork" in given.options else None
     start = ThreadStart(name, fork, owner=execution.cell, execution=execution.id)

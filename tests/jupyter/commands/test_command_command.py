@@ -6,7 +6,7 @@ import pytest
 from logged import Emulator
 from shells import Shell
 
-from chatmagic.conversation.magic_line import Option
+from chatmagic.conversation.options import Option
 from chatmagic.errors import InputError
 from chatmagic.jupyter import commands
 from chatmagic.jupyter.commands.command import UNCHANGED, Command
