@@ -45,8 +45,10 @@ if TYPE_CHECKING:
     from chatmagic.session.map.job_file import RowReply
     from chatmagic.session.map.repeats import RepeatedReply
     from chatmagic.session.session import Session
+    from chatmagic.study.agreement import Agreement, agreement
 
 __all__ = [
+    "Agreement",
     "Client",
     "CodeBlock",
     "Credits",
@@ -59,6 +61,7 @@ __all__ = [
     "Timeout",
     "Usage",
     "aask",
+    "agreement",
     "ask",
     "current_session",
     "errors",
@@ -67,6 +70,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "Agreement": "study.agreement",
     "Client": "client.client",
     "CodeBlock": "models",
     "Credits": "models",
@@ -79,6 +83,7 @@ _HOMES: Final = {
     "Timeout": "client.endpoint",
     "Usage": "models",
     "aask": "session.current",
+    "agreement": "study.agreement",
     "ask": "session.current",
     "current_session": "session.current",
     "map": "session.current",

@@ -193,6 +193,18 @@ def the_kernel_has_one_session() -> None:
     assert_type(chatmagic.__version__, str)
 
 
+def a_study_has_its_agreement(frame: object) -> None:
+    """Any table, or several by name; true labels by their column or as they are."""
+    found = chatmagic.agreement(frame, "replies", "label", "ordinal", labels=["low", "high"])
+    assert_type(found, chatmagic.Agreement)
+    assert_type(found.measures[0].low, float | None)
+    assert_type(found.table, Any)
+    assert_type(found.notes, tuple[str, ...])
+    chatmagic.agreement({"a": frame, "b": frame}, gold=["yes", None])
+    chatmagic.agreement(frame, level="ratio")  # type: ignore[arg-type]
+    found.level = "nominal"  # type: ignore[misc]
+
+
 class Person(TypedDict):
     """A schema."""
 

@@ -91,6 +91,9 @@ FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = {path.stem: FENCED.findall(path.read_text("utf-8")) for path in PAGES}
 """The language and the lines of each block of a page."""
 BEFORE = {
+    "agreement": """import pandas
+rows = {"replies": [["a", "b"], ["b", "b"]], "label": ["a", "b"], "text": ["A.", "B."]}
+frame = other = pandas.DataFrame(rows)""",
     "many": """rows = reviews = ["Good.", "Bad."]
 import pandas
 frame = pandas.DataFrame({"name": ["Ann"], "text": ["Long."]})""",

@@ -13,6 +13,7 @@ def test_it_shows_the_first_rows() -> None:
     assert "row 20" not in html
     assert html.endswith("<p>3 more rows</p>")
     assert reply_table.as_html(["reply"], []).endswith("<tbody></tbody></table>")
+    assert "more rows" not in reply_table.as_html(["reply"], [["row"]] * 23, shown=23)
 
 
 def test_what_a_model_wrote_is_text() -> None:

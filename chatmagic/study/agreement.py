@@ -1,0 +1,387 @@
+"""Agreement of a model's repeated answers with one another, and with true labels."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any, Final
+
+from chatmagic.errors import InputError
+from chatmagic.render import reply_table
+from chatmagic.safe_text import UNTYPESET, columns, counted, one_line
+from chatmagic.study import measures
+from chatmagic.study.answers import Answers, Level, Scale, is_frame, read
+from chatmagic.study.measures import Array, Estimate, counts_of, library
+
+PAIRS: Final = "agreeing pairs"
+ALPHA: Final = "Krippendorff's alpha"
+ACCURACY: Final = "accuracy, single answers"
+KAPPA: Final = "Cohen's kappa, single answers"
+MAJORITY_ACCURACY: Final = "accuracy, majority"
+MAJORITY_KAPPA: Final = "Cohen's kappa, majority"
+BETWEEN_PAIRS: Final = "agreeing pairs, between"
+BETWEEN_KAPPA: Final = "Cohen's kappa, between"
+DIFFERENCE: Final = "difference in accuracy"
+TIED: Final = "(tie)"
+_HEAD: Final = ("measure", "value", "low", "high", "n", "interval")
+_LONGEST: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure of a study.
+
+    Args:
+        of: the answers that it is of, by name; empty for those of one table.
+        name: the measure.
+        value: its value; ``None`` if it is not defined.
+        low: lower end of its interval of 95 %; ``None`` without one.
+        high: upper end of the interval.
+        n: number of rows that it is computed from.
+        interval: ``BCa``, ``percentile`` or ``Wilson``; empty without an interval.
+    """
+
+    of: str
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    interval: str
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """Number of answers for each true label and each label that was given.
+
+    Args:
+        of: the answers' name among several; empty for those of one table.
+        gold: the true labels, a row each.
+        labels: the given labels, a column each.
+        counts: the numbers of answers, row by row.
+    """
+
+    of: str
+    gold: tuple[str, ...]
+    labels: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Agreement of answers: measures with their intervals over rows.
+
+    Args:
+        measures: the measures.
+        confusions: the tables of single answers and true labels, one for each table with gold.
+        notes: sentences on what the measures do not say.
+        level: level of measurement of the labels.
+    """
+
+    measures: tuple[Measure, ...]
+    confusions: tuple[Confusion, ...]
+    notes: tuple[str, ...]
+    level: Level
+
+    @property
+    def table(self) -> Any:
+        """A DataFrame with a row for each measure: ``value``, ``low``, ``high``, ``n``.
+
+        Of several tables the index has their names, too. What is not defined is ``NaN``.
+        """
+        pd = library("pandas")
+        rows = [(each.value, each.low, each.high, each.n, each.interval) for each in self.measures]
+        frame = pd.DataFrame(rows, columns=_HEAD[1:])
+        kinds = dict.fromkeys(_HEAD[1:4], float)
+        return frame.astype(kinds).set_index(self._index(pd))
+
+    def _index(self, pd: Any) -> Any:
+        names = [each.name for each in self.measures]
+        if not any(each.of for each in self.measures):
+            return pd.Index(names, name="measure")
+        pairs = [(each.of, each.name) for each in self.measures]
+        return pd.MultiIndex.from_tuples(pairs, names=["of", "measure"])
+
+    @property
+    def confusion(self) -> Any:
+        """A DataFrame of single answers: a row for each true label, a column for each given one.
+
+        Of several tables it is a dict of them by name, and without gold ``None``.
+        """
+        if not self.confusions:
+            return None
+        frames = {each.of: _frame(each) for each in self.confusions}
+        return frames.get("", frames)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the measures as points with their intervals.
+
+        Args:
+            ax: the Axes of matplotlib to draw in; ``None`` for new ones.
+
+        Returns:
+            The Axes.
+
+        Raises:
+            InputError: matplotlib is not installed.
+        """
+        shown = [each for each in self.measures if each.value is not None]
+        if ax is None:
+            try:
+                pyplot = library("matplotlib.pyplot")
+            except InputError:
+                hint = "pip install matplotlib"
+                raise InputError("A plot needs matplotlib.", hint=hint) from None
+            _, ax = pyplot.subplots(figsize=(6.4, 1 + 0.35 * len(shown)), layout="constrained")
+        for place, each in enumerate(shown):
+            ax.plot([each.value], [place], "o", color="C0")
+            if each.low is not None:
+                ax.plot([each.low, each.high], [place, place], "-", color="C0")
+        # A label may have dollars, which are no formula.
+        names = [one_line(_title(each), _LONGEST * 2) for each in shown]
+        ax.set_yticks(range(len(shown)), names, parse_math=False)
+        ax.invert_yaxis()
+        ax.set_xlabel("value, with its interval of 95 % over rows")
+        ax.grid(axis="x", alpha=0.3)
+        return ax
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the measures, the confusion and the notes as JSON."""
+        return {
+            "level": self.level,
+            "measures": [asdict(each) for each in self.measures],
+            "confusion": [asdict(each) for each in self.confusions],
+            "notes": [*self.notes],
+        }
+
+    def __repr__(self) -> str:
+        """Return the table and the notes as text."""
+        lines = columns([_HEAD, *map(_cells, self.measures)])
+        return "\n".join([*lines, *self.notes])
+
+    def _repr_html_(self) -> str:
+        """Return the tables and the notes as HTML; labels are text."""
+        rows = [_cells(each) for each in self.measures]
+        parts = [reply_table.as_html(_HEAD, rows, shown=len(rows))]
+        for each in self.confusions:
+            head = [f"true, {each.of}" if each.of else "true", *each.labels]
+            body = [[name, *row] for name, row in zip(each.gold, each.counts, strict=True)]
+            parts.append(reply_table.as_html(head, body))
+        parts += [f'<p dir="auto">{html.escape(note)}</p>' for note in self.notes]
+        return f'<div class="{UNTYPESET}">{"".join(parts)}</div>'
+
+
+def agreement(
+    frame: Any,
+    repeats: str | Sequence[str] = "replies",
+    gold: str | Iterable[Any] | None = None,
+    level: Level = "nominal",
+    *,
+    labels: Iterable[Any] | None = None,
+) -> Agreement:
+    """Return the agreement of repeated answers with one another, and with true labels.
+
+    The rows are taken to be exchangeable, like a random sample of the texts that the study is
+    about: an interval says what other rows would have given, and nothing of another model.
+
+    Args:
+        frame: the table that ``chatmagic.map(…, repeats=5)`` returned; any table, dict of columns
+            or list of dicts with such a column; or a dict of several tables of the same rows by
+            name, to compare two models or two wordings.
+        repeats: the column with the list of each row's answers, or with one answer; or several
+            columns, each with one answer, such as those of two persons.
+        gold: the column with the true labels; the labels themselves, row by row, with
+            ``None`` where one is not known, such as ``review.gold``.
+        level: ``nominal`` for names, ``ordinal`` for names or numbers in an order, ``interval``
+            for numbers with distances. It is that of alpha; accuracy and kappa compare names.
+        labels: the labels in their order; words need it where the level is ``ordinal``.
+
+    Raises:
+        InputError: the table has no such column or no answers, or a library is not installed.
+    """
+    scale = Scale.of(level, labels)
+    for name in ("numpy", "krippendorff", "scipy.stats", "statsmodels.stats.inter_rater"):
+        library(name)
+    frames = _frames(frame, repeats)
+    truth = gold if gold is None or isinstance(gold, str) else list(gold)
+    sides = [read(name, each, repeats, truth, scale) for name, each in frames.items()]
+    _check_rows(sides)
+    names = scale.domain(sides)
+    found: list[Measure] = []
+    notes: list[str] = []
+    for side in sides:
+        found += _measures_of(side, names, level)
+        notes += _notes_on(side)
+    for one, other in combinations(sides, 2):
+        found += _measures_between(one, other, names)
+    confusions = tuple(_confusion(side, names) for side in sides if side.gold is not None)
+    notes += _notes_on_measures(found)
+    return Agreement(tuple(found), confusions, tuple(notes), level)
+
+
+def _frames(frame: Any, repeats: str | Sequence[str]) -> dict[str, Any]:
+    """Return the tables by their names; the name of one alone is empty."""
+    column = repeats if isinstance(repeats, str) else next(iter(repeats), "")
+    is_several = isinstance(frame, Mapping) and column not in frame
+    if not is_several or not frame or not all(map(is_frame, frame.values())):
+        return {"": frame}
+    return {str(name): each for name, each in frame.items()}
+
+
+def _check_rows(sides: Sequence[Answers]) -> None:
+    first = sides[0]
+    for side in sides[1:]:
+        if len(side.rows) != len(first.rows):
+            raise InputError(
+                f"{one_line(first.name)} has {counted(len(first.rows), 'row')}, and "
+                f"{one_line(side.name)} {len(side.rows):,}: they are compared row by row."
+            )
+        if side.gold != first.gold:
+            raise InputError(
+                f"{one_line(first.name)} and {one_line(side.name)} have other true labels: they "
+                "are compared row by row."
+            )
+
+
+def _measures_of(side: Answers, labels: Sequence[str], level: Level) -> Iterator[Measure]:
+    counts = counts_of(side.rows, labels)
+    yield _measure(side.name, PAIRS, measures.mean(measures.pair_shares(counts)))
+    yield _measure(side.name, ALPHA, measures.alpha(counts, labels, level))
+    if side.gold is None:
+        return
+    gold, shares = _known(side, labels)
+    yield _measure(side.name, ACCURACY, measures.mean((gold * shares).sum(axis=1)))
+    yield _measure(side.name, KAPPA, measures.kappa(gold, shares))
+    pairs = [
+        (truth, majority or TIED)
+        for truth, majority, row in zip(side.gold, side.majorities, side.rows, strict=True)
+        if truth is not None and row
+    ]
+    right = sum(truth == majority for truth, majority in pairs)
+    yield _measure(side.name, MAJORITY_ACCURACY, measures.proportion(right, len(pairs)))
+    # A bootstrap of it does not cover: a majority changes by steps where rows are nearly tied.
+    names = [*labels, TIED]
+    truths = counts_of([[truth] for truth, _ in pairs], names)
+    kappa = measures.kappa(truths, counts_of([[majority] for _, majority in pairs], names))
+    alone = Estimate(kappa.value, None, None, kappa.rows)
+    yield _measure(side.name, MAJORITY_KAPPA, alone)
+
+
+def _known(side: Answers, labels: Sequence[str]) -> tuple[Array, Array]:
+    """Return the true label and the shares of the labels, of the rows that have both."""
+    gold = counts_of([[label] for label in side.gold or ()], labels)
+    counts = counts_of(side.rows, labels)
+    known = (gold.sum(axis=1) > 0) & (counts.sum(axis=1) > 0)
+    return gold[known], _shares(counts[known])
+
+
+def _shares(counts: Array) -> Array:
+    shares: Array = counts / counts.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _measures_between(one: Answers, other: Answers, labels: Sequence[str]) -> Iterator[Measure]:
+    counts = counts_of(one.rows, labels)
+    others = counts_of(other.rows, labels)
+    answered = (counts.sum(axis=1) > 0) & (others.sum(axis=1) > 0)
+    shares = _shares(counts[answered])
+    other_shares = _shares(others[answered])
+    both = f"{one.name}, {other.name}"
+    yield _measure(both, BETWEEN_PAIRS, measures.mean((shares * other_shares).sum(axis=1)))
+    yield _measure(both, BETWEEN_KAPPA, measures.kappa(shares, other_shares))
+    if one.gold is not None:
+        gold = counts_of([[label] for label in one.gold], labels)[answered]
+        known = gold.sum(axis=1) > 0
+        gains = (gold * (shares - other_shares)).sum(axis=1)[known]
+        yield _measure(f"{one.name} - {other.name}", DIFFERENCE, measures.mean(gains))
+
+
+def _measure(of: str, name: str, estimate: Estimate) -> Measure:
+    return Measure(
+        of,
+        name,
+        estimate.value,
+        estimate.low,
+        estimate.high,
+        estimate.rows,
+        estimate.interval,
+    )
+
+
+def _confusion(side: Answers, labels: Sequence[str]) -> Confusion:
+    gold = counts_of([[label] for label in side.gold or ()], labels)
+    counts = (gold.T @ counts_of(side.rows, labels)).astype(int)
+    is_true = gold.sum(axis=0) > 0
+    is_given = counts.sum(axis=0) > 0
+    return Confusion(
+        side.name,
+        tuple(label for label, shown in zip(labels, is_true, strict=True) if shown),
+        tuple(label for label, shown in zip(labels, is_true | is_given, strict=True) if shown),
+        tuple(tuple(map(int, row)) for row in counts[is_true][:, is_true | is_given]),
+    )
+
+
+def _notes_on(side: Answers) -> Iterator[str]:
+    """Return sentences on the answers of one table."""
+    before = f"{one_line(side.name)}: " if side.name else ""
+    answers = [label for row in side.rows for label in row]
+    numbers = {len(row) for row in side.rows if row}
+    if len({*answers}) == 1:
+        label = one_line(repr(answers[0]), _LONGEST)
+        yield f"{before}All answers are the same, {label}, so alpha is not defined."
+    if numbers == {1}:
+        yield f"{before}Each row has one answer, so nothing is known of repeats."
+    elif len(numbers) > 1:
+        yield f"{before}The rows have {min(numbers):,} to {max(numbers):,} answers each."
+    if side.missing:
+        whole = len(answers) + side.missing
+        yield f"{before}{side.missing:,} of {whole:,} answers are missing, and are left out."
+    if side.ties:
+        effect = "" if side.gold is None else "; none of them counts as right"
+        noun = "row has" if side.ties == 1 else "rows have"
+        yield f"{before}{side.ties:,} {noun} no most frequent answer (a tie){effect}."
+    if side.gold is None:
+        return
+    known = [label for label in side.gold if label is not None]
+    if len(known) < len(side.gold):
+        yield f"{before}{len(known):,} of {counted(len(side.gold), 'row')} have a true label."
+    unknown = sorted({*known} - {*answers})
+    if unknown:
+        names = ", ".join(one_line(repr(label), _LONGEST) for label in unknown[:3])
+        more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""  # noqa: PLR2004
+        yield f"{before}No answer is {names}{more}, which is a true label."
+
+
+def _notes_on_measures(found: Sequence[Measure]) -> Iterator[str]:
+    """Return sentences on the intervals that are not there."""
+    lacking = [m for m in found if m.value is not None and not m.interval]
+    few = [m for m in lacking if m.n < measures.FEWEST_ROWS]
+    if few:
+        yield (
+            f"Below {measures.FEWEST_ROWS} rows a bootstrap interval does not hold what it "
+            "promises, so none is shown."
+        )
+    alike = [_title(m) for m in lacking if m not in few and m.name != MAJORITY_KAPPA]
+    if alike:
+        names = one_line("; ".join(alike), 200)
+        yield f"No interval, as too few rows differ from the others: {names}."
+
+
+def _title(measure: Measure) -> str:
+    return f"{measure.of}: {measure.name}" if measure.of else measure.name
+
+
+def _cells(measure: Measure) -> list[str]:
+    """Return a measure as the cells of a line."""
+    figures = [measure.value, measure.low, measure.high]
+    shown = ["" if figure is None else f"{round(figure, 3) + 0.0:.3f}" for figure in figures]
+    return [one_line(_title(measure), _LONGEST * 2), *shown, f"{measure.n:,}", measure.interval]
+
+
+def _frame(confusion: Confusion) -> Any:
+    pd = library("pandas")
+    index = pd.Index(confusion.gold, name="true")
+    names = pd.Index(confusion.labels, name="answer")
+    return pd.DataFrame(confusion.counts, index=index, columns=names)
