@@ -11,9 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from chatmagic._json import chain_of
 from chatmagic.conversation.question import Value
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.turn import NOTHING, Carried, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.safe_text import numbered
 
@@ -65,6 +64,41 @@ class Cause:
         return f"{self.words}; so {was} {others}"
 
 
+class _Names:
+    """Digests of a list of turns, of which most continue the list before it."""
+
+    def __init__(self) -> None:
+        """Begin with an empty list."""
+        self.nodes: list[Carried] = []
+        self.digests: list[str] = []
+        self._last = NOTHING
+
+    def take(self, turns: Carried) -> list[str]:
+        """Take the next list, and return its digests that the list before it lacks.
+
+        Args:
+            turns: the list.
+        """
+        added = turns.added_to(self._last)
+        if added is None:
+            added = turns.added_to(NOTHING) or []
+            self.nodes = []
+            self.digests = []
+        self._last = turns
+        new = [node.digest for node in added if node.digest is not None]
+        self.nodes += added
+        self.digests += new
+        return new
+
+    def has_beginning(self, turns: Carried) -> bool:
+        """Return whether the list begins with other turns, as their chain digests tell.
+
+        Args:
+            turns: the other turns.
+        """
+        return turns.total <= len(self.nodes) and self.nodes[turns.total - 1].chain == turns.chain
+
+
 def causes_of(
     different: Iterable[PlacedTurn],
     every: Sequence[PlacedTurn],
@@ -80,7 +114,8 @@ def causes_of(
             and as they are now.
         unreadable: numbers of the cells whose turn is not in the file, which is told already.
     """
-    carried = {digest for placed in every for digest in placed.turn.carried.digests}
+    names = _Names()
+    carried = {digest for placed in every for digest in names.take(placed.turn.carried)}
     cells: dict[str, list[int]] = defaultdict(list)
     for placed in every:
         cells[placed.turn.recorded_digest].append(placed.cell)
@@ -88,14 +123,19 @@ def causes_of(
     told = {cell: Cause(cell, "") for cell in edited.values()}
     # The cause of each turn that is not where a request says, by the turn's digest.
     causes = {digest: told[cell] for digest, cell in edited.items()}
+    mine_names = _Names()
+    above_names = _Names()
     for placed in different:
-        mine, above = _compared(placed)
+        mine_names.take(placed.turn.carried)
+        above_names.take(placed.window.visible.newest(placed.turn.last))
+        all_mine, all_above = _compared(mine_names, above_names)
+        mine, above = _differing(all_mine, all_above)
         lacking = Counter(mine) - Counter(above)
         added = Counter(above) - Counter(mine)
         new = [digest for digest in (*lacking, *added) if digest not in causes]
-        cause = _known(causes, placed, [*lacking, *added] or [*mine, *above])
+        cause = _known(causes, placed, [*lacking, *added] or [*all_mine, *all_above])
         is_replaced = bool(new) and not any(map(cells.get, new)) and any(map(causes.get, added))
-        if cause is None and mine == above:
+        if cause is None and not mine and not above:
             # It differs in turns that its record does not list.
             known = (other for other in causes.values() if other.cell < placed.cell)
             cause = max(known, key=lambda other: other.cell, default=None)
@@ -124,11 +164,19 @@ def followers_of(cells: Collection[int], every: Sequence[PlacedTurn]) -> list[Ca
         cells: numbers of the cells with an edited turn, whose fault is told already.
         every: all turns of the conversation, in the order of the cells.
     """
-    carried = [(placed.cell, {*placed.turn.carried.digests}) for placed in every] if cells else []
-    causes = [Cause(placed.cell, "") for placed in every if placed.cell in cells]
-    names = [placed.turn.recorded_digest for placed in every if placed.cell in cells]
-    for cause, name in zip(causes, names, strict=True):
-        cause.followers += [cell for cell, digests in carried if name in digests]
+    edited = [placed for placed in every if placed.cell in cells]
+    causes = [Cause(placed.cell, "") for placed in edited]
+    wanted: dict[str, list[Cause]] = defaultdict(list)
+    for placed, cause in zip(edited, causes, strict=True):
+        wanted[placed.turn.recorded_digest].append(cause)
+    names = _Names()
+    held: dict[str, None] = {}
+    for placed in every if causes else ():
+        new = names.take(placed.turn.carried)
+        held = held if len(new) < len(names.digests) else {}
+        held |= dict.fromkeys(name for name in new if name in wanted)
+        for cause in (cause for name in held for cause in wanted[name]):
+            cause.followers.append(placed.cell)
     return [cause for cause in causes if cause.followers]
 
 
@@ -185,19 +233,37 @@ def _moved(
     return cells[-1] if new[0] not in added or new[0] not in carried or is_copied else None
 
 
-def _compared(placed: PlacedTurn) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _compared(mine: _Names, above: _Names) -> tuple[list[str], list[str]]:
     """Return the digests of the turns that a request carried, and of those above it.
 
     A record lists the newest ones, and the others by one digest. If that is of none that are known,
     only the newest are compared.
+
+    Args:
+        mine: the turns that it carried.
+        above: the turns above it.
     """
-    carried = placed.turn.carried
-    above = placed.window.visible.newest(placed.turn.last).digests
-    mine = carried.digests
-    count = carried.root.total
-    if count and chain_of(above[:count]) == carried.root.chain:
-        return (*above[:count], *mine), above
-    return mine, tuple(name for name in mine if name in above) if count else above
+    root = mine.nodes[0] if mine.nodes else NOTHING
+    if root.digest is not None or not root.total:
+        return mine.digests, above.digests
+    if above.has_beginning(root):
+        return [*above.digests[: root.total], *mine.digests], above.digests
+    known = {*above.digests}
+    return mine.digests, [name for name in mine.digests if name in known]
+
+
+def _differing(mine: Sequence[str], above: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return two lists without the beginning and the end that both have."""
+    begin = _same(mine, above)
+    mine, above = mine[begin:], above[begin:]
+    end = _same(mine[::-1], above[::-1])
+    return mine[: len(mine) - end], above[: len(above) - end]
+
+
+def _same(mine: Sequence[str], above: Sequence[str]) -> int:
+    """Return the number of first items that two lists have in common."""
+    pairs = enumerate(zip(mine, above, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(mine), len(above)))
 
 
 def _digest(instructions: Value | None) -> str | None:

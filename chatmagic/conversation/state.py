@@ -173,6 +173,9 @@ class State:
             replace(slot, items=items[slot.key]) if slot.key in items else slot
             for slot in self.slots
         )
+        if kind == "ask" and (added := self._added(items)) is not None:
+            # Without a walk through all turns.
+            return replace(self, slots=slots), Change(kind, went=(), came=added)
         if kind == "load":
             ranks = {key: rank for rank, key in enumerate(items)}
             slots = _sorted(slots, [ranks.get(slot.key) for slot in slots])
@@ -185,6 +188,18 @@ class State:
         came = tuple(turn for turn in after if turn.number not in was)
         steered = tuple(kind for kind in STEERING if _of(kind, old) != _of(kind, new))
         return replace(self, slots=slots), Change(kind, went, came, steered)
+
+    def _added(self, items: Mapping[int, tuple[Item, ...]]) -> tuple[Turn, ...] | None:
+        """Return the new turns of slots, if nothing else in them changes; else ``None``."""
+        added: list[Turn] = []
+        for slot in (slot for slot in self.slots if slot.key in items):
+            held = items[slot.key]
+            new = held[len(slot.items) :]
+            turns = [item for item in new if isinstance(item, Turn) and item.again is None]
+            if held[: len(slot.items)] != slot.items or len(turns) < len(new):
+                return None
+            added += turns
+        return tuple(added)
 
     def without(self, kind: ChangeKind, questions: Collection[int]) -> tuple[State, Change]:
         """Remove questions with their replies, as a change to undo.

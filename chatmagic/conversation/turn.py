@@ -142,6 +142,24 @@ class Carried:
             record, carried=tuple(reversed(digests)), earlier=(before.total, before.chain)
         )
 
+    def added_to(self, earlier: Carried) -> list[Carried] | None:
+        """Return the turns after an earlier list that these turns continue, oldest first.
+
+        Args:
+            earlier: the earlier list.
+
+        Returns:
+            The turns, each as the last of its list; ``None`` if these do not continue that list.
+        """
+        added: list[Carried] = []
+        node: Carried | None = self
+        while node is not None and node is not earlier:
+            if node.size <= earlier.size:
+                return None
+            added.append(node)
+            node = node.parent
+        return added[::-1]
+
     def _backwards(self) -> Iterator[Carried]:
         """Yield this turn and its parents, without the empty list."""
         node: Carried | None = self

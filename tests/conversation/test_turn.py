@@ -148,3 +148,16 @@ def test_a_long_life_takes_little_memory_and_ends() -> None:
     assert carried[-1] == tuple(range(1, 50_000))
     assert carried[-1].chain is not None
     carried.clear()
+
+
+def test_a_list_that_continues_another_has_what_was_added() -> None:
+    """Each added turn is the last one of its list; any other list continues nothing."""
+    three = Carried.from_turns(enumerate(DIGESTS[:3], 1))
+    five = three.followed_by(4, DIGESTS[3]).followed_by(5, DIGESTS[4])
+    assert five.added_to(three) == [five.parent, five]
+    assert five.added_to(five) == []
+    assert three.added_to(five) is None
+    assert FIVE.added_to(three) is None
+    added = UNKNOWN.added_to(NOTHING)
+    assert added is not None
+    assert [node.total for node in added] == [2, 3]
