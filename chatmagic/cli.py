@@ -201,8 +201,8 @@ def _port(word: str) -> int:
 def _ask(given: Mapping[str, Any]) -> int:
     """Put a question from a shell; the reply alone goes to standard output.
 
-    It is asked with the settings of a new kernel. Braces are sent as
-    typed.
+    It is asked with the settings of a new kernel. Braces are sent as typed. The conversation is
+    kept in a private file, which is named behind the reply; with --no-history nothing is kept.
     """
     # Loads IPython's settings and the session, which the other commands do without.
     from chatmagic.shell import commands  # noqa: PLC0415

@@ -186,6 +186,10 @@ def _kept(session: Session, ask: Ask, *, goes_on: bool) -> Iterator[None]:
         finally:
             if conversation.added > before:
                 _save(path, conversation)
+                said = (
+                    "kept with the conversation" if goes_on else "kept; --continue goes on with it"
+                )
+                say(f"{said}: {path}")
 
 
 def _latest(folder: Path) -> Path:

@@ -122,10 +122,11 @@ def test_a_conversation_is_private(ask: Run, tmp_path: Path) -> None:
     first, second = saved(tmp_path)
     os.utime(second, ns=(1, 1))
     first.chmod(0o644)
-    ask("echo:c", "--continue")
+    ran = ask("echo:c", "--continue")
     modes = [path.stat().st_mode & 0o777 for path in (first.parent, first, second)]
     assert modes == [0o700, 0o600, 0o600]
     assert saved(tmp_path) == [first, second]
+    assert ran.err.endswith(f"(kept with the conversation: {first})\n")
     replies = [turn["reply"] for turn in json.loads(first.read_text())["turns"]]
     assert replies[1:] == ["c"]
 
@@ -145,7 +146,11 @@ def test_the_reply_alone_is_on_standard_output(ask: Run, emulator: Emulator) -> 
     """All else is on the other, and nothing of the process is left changed."""
     ran = ask("echo:one", "{{ two }}  three")
     assert (ran.code, ran.out) == (0, "one {{ two }}  three\n")
-    assert ran.err == "(99 of 100 credits left · resets 2026-01-02 00:00 UTC · 5 + 5 tokens)\n"
+    assert re.fullmatch(
+        r"\(99 of 100 credits left · resets 2026-01-02 00:00 UTC · 5 \+ 5 tokens\)\n"
+        r"\(kept; --continue goes on with it: .*/chatmagic/shell/.*\.json\)\n",
+        ran.err,
+    )
     assert bodies(emulator)[0]["stream"] is True
     assert emulator.requests[0].ways == ("bearer",)
     assert config.kernel is None
@@ -238,7 +243,7 @@ def test_without_history_no_folder_is_needed(
     """Nothing is kept; with it nothing would be asked."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    assert ask("echo:a", "--no-history").code == 0
+    assert "kept" not in ask("echo:a", "--no-history").err
     assert ask("echo:a").code == 2
 
 
