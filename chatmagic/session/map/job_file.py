@@ -15,12 +15,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from io import FileIO
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Self, cast
+from typing import Any, BinaryIO, Final, NamedTuple, Self, cast
 
 from chatmagic._files import LARGEST, open_file, open_to_change, try_lock
 from chatmagic._fork import Lock, belongs_to_process
@@ -47,6 +48,10 @@ MOST_UNREAD: Final = 10_000
 """Number of lines without any row after which a file is no file of rows."""
 BEGINNING: Final = b'{"key": "'
 """Beginning of each line, by which a file of rows is recognized."""
+MOST_TOGETHER: Final = 500_000
+"""Largest number of bytes of lines that are parsed together."""
+MOST_IN_BLOCK: Final = 64
+"""Largest number of lines that are parsed together."""
 ROOM: Final = 65_536
 """Bytes that are kept free for each row under way, or twice the longest line where that is more."""
 
@@ -117,18 +122,22 @@ class RowReply(BodyFacts):
         return cls._of(value, is_ours=is_ours)
 
     @classmethod
-    def _of(cls, value: Mapping[str, Any], *, is_ours: bool) -> Self:
-        """Return the reply of a line's fields; those that were written here need no checks."""
-        known = {name: item for name, item in value.items() if item != ""}
-        if "error" not in known:
-            known.setdefault("text", "")
+    def _of(cls, value: dict[str, Any], *, is_ours: bool) -> Self:
+        """Return the reply of a line's fields, which it takes.
+
+        Those that were written here need no checks.
+        """
+        for name in [name for name, item in value.items() if item == ""]:
+            del value[name]
+        if "error" not in value:
+            value.setdefault("text", "")
         if not is_ours:
-            return cls(**{**fields_from_json(cls, known), "usage": Usage.from_json(value)})
-        counts = [known.pop(name, None) for name in _NO_USAGE]
-        usage = None if counts.count(None) == len(counts) else Usage(*counts)
-        if "ended_at" in known:
-            known["ended_at"] = datetime.fromisoformat(known["ended_at"])
-        return cls(**known, usage=usage)
+            return cls(**{**fields_from_json(cls, value), "usage": Usage.from_json(value)})
+        counts = [value.pop(name, None) for name in _NO_USAGE]
+        usage = None if counts == _UNKNOWN else Usage(*counts)
+        if "ended_at" in value:
+            value["ended_at"] = datetime.fromisoformat(value["ended_at"])
+        return cls(**value, usage=usage)
 
     def to_line(self) -> bytes:
         """Return the reply's line: flat, with every name, and an empty text for an absent fact.
@@ -142,10 +151,11 @@ class RowReply(BodyFacts):
             if line[name] in {"", None}:
                 line.pop(name)  # files of earlier releases have no such names
         body = _body(line)
-        return body + b'%b%b"}\n' % (_SEAL, _seal(body))
+        return body + b'%b%b"}\n' % (_SEAL, _seal(body).encode())
 
 
 _NO_USAGE: Final = dict.fromkeys(item.name for item in fields(Usage))
+_UNKNOWN: Final = list(_NO_USAGE.values())
 _EMPTY: Final = dict.fromkeys(
     ("key", *(item.name for item in fields(RowReply) if "read" in item.metadata)), ""
 )
@@ -169,9 +179,14 @@ def _body(fields: Mapping[str, Any]) -> bytes:
     return without_lone_surrogates(text)[:-1].encode()
 
 
-def _seal(body: bytes) -> bytes:
+def _seal(body: bytes) -> str:
     """Return the digest of a line without its digest and its end."""
-    return hashlib.sha256(body).hexdigest().encode()
+    return hashlib.sha256(body).hexdigest()
+
+
+def _seal_of(line: bytes) -> str:
+    """Return the digest that a line should have."""
+    return _seal(line[: line.rfind(_SEAL)])
 
 
 def _fields_of(line: bytes) -> tuple[dict[str, Any], bool]:
@@ -189,8 +204,8 @@ def _fields_of(line: bytes) -> tuple[dict[str, Any], bool]:
     seal = value.pop("digest", None)
     if seal is None:
         return value, False
-    seal = str(seal).encode("utf-8", "replace")
-    if _seal(line[: line.rfind(_SEAL)]) == seal and _is_well_formed(value):
+    seal = str(seal)
+    if _seal_of(line) == seal and _is_well_formed(value):
         return value, True
     known = {name: value[name] for name in _NAMES if name in value}
     if len(known) < len(value) or _seal(_body(known)) != seal:
@@ -200,14 +215,16 @@ def _fields_of(line: bytes) -> tuple[dict[str, Any], bool]:
 
 def _is_well_formed(value: dict[str, Any]) -> bool:
     """Return whether the fields of a line have their names, and those that are used their types."""
-    if not _REQUIRED <= value.keys() <= _ALL:
+    try:
+        types = tuple(map(type, _USED(value)))
+    except KeyError:
         return False
-    texts = value["key"], value["request"], value["text"], value["error"], value["ended_at"]
-    return all(type(text) is str for text in texts) and type(value["row"]) is int
+    return types == _TYPES and value.keys() <= _ALL
 
 
 _ALL: Final = frozenset(_NAMES)
-_REQUIRED: Final = frozenset({"key", "request", "occurrence", "row", "text", "error", "ended_at"})
+_USED: Final = itemgetter("key", "request", "text", "error", "ended_at", "row", "occurrence")
+_TYPES: Final = (str, str, str, str, str, int, int)
 
 
 class JobFile:
@@ -402,22 +419,22 @@ class JobFile:
             yield from (None for _ in places)
             return
         with open_file(self.path) as file:
-            position = 0
-            for at in places:
-                if at is None:
-                    yield None
-                    continue
-                if at != position:
-                    file.seek(at)
-                line = file.readline(LARGEST)
-                position = at + len(line)
-                yield self._known_reply(line, at)
+            for block in _blocks(_lines_at(file, places)):
+                for line, value in zip(block, _parsed(block), strict=True):
+                    yield self._known_reply(line, value)
 
-    def _known_reply(self, line: bytes, at: int) -> RowReply:
-        """Return the reply of a line that was checked when it was read first, or written here."""
-        if at in self._foreign:
-            return RowReply.from_line(line)
-        value = json_of_file(line)
+    def _known_reply(self, line: _Line, value: Any) -> RowReply | None:
+        """Return the reply of a line that was checked when it was read first, or written here.
+
+        Args:
+            line: the line; an empty one for a row without a line.
+            value: its JSON value; ``None`` if it was not parsed.
+        """
+        if not line.content:
+            return None
+        if line.at in self._foreign:
+            return RowReply.from_line(line.content)
+        value = json_of_file(line.content) if value is None else value
         value.pop("digest", None)
         return RowReply._of(value, is_ours=True)  # noqa: SLF001 - its own file
 
@@ -444,20 +461,11 @@ class JobFile:
         """
         is_ended = True
         with open_file(self.path) as lines:
-            for line, size, has_end in _lines(lines):
-                # After a torn line the next one may follow without a line end.
-                begin = max(line.rfind(BEGINNING), 0)
-                try:
-                    self._note_line(line[begin:], self._end + begin)
-                    self.unread += begin > 0
-                except EditedError:
-                    self.edited += 1
-                except (ValueError, RecursionError):
-                    if not has_end and _is_torn(line):
-                        break
-                    self.unread += 1
-                self._end += size
-                is_ended = has_end
+            for line, value in _with_fields(_lines(lines)):
+                if not self._takes(line, value):
+                    break
+                self._end = line.at + line.size
+                is_ended = line.has_end
                 if self.unread == MOST_UNREAD and not self._at:
                     break
         if self.unread and not self._at:
@@ -471,6 +479,31 @@ class JobFile:
                 self._write(b"\n")
                 self._end += 1
 
+    def _takes(self, line: _Line, value: Mapping[str, Any] | None) -> bool:
+        """Note the place of a line, if it is one of a row; return whether reading goes on.
+
+        It ends at an unfinished last line.
+
+        Args:
+            line: the line.
+            value: its fields; ``None`` if it must be read by itself.
+        """
+        # After a torn line the next one may follow without a line end.
+        begin = 0 if value is not None else max(line.content.rfind(BEGINNING), 0)
+        try:
+            if value is not None:
+                self._note_fields(value, line.at)
+            else:
+                self._note_line(line.content[begin:], line.at + begin)
+            self.unread += begin > 0
+        except EditedError:
+            self.edited += 1
+        except (ValueError, RecursionError):
+            if not line.has_end and _is_torn(line.content):
+                return False
+            self.unread += 1
+        return True
+
     def _note_line(self, line: bytes, at: int) -> None:
         """Note the place of a line.
 
@@ -480,7 +513,11 @@ class JobFile:
         value, is_ours = _fields_of(line)
         if not is_ours:
             self._foreign.add(at)
-            RowReply._of(value, is_ours=False)  # noqa: SLF001 - its own file; checks each field
+            RowReply._of({**value}, is_ours=False)  # noqa: SLF001 - its own file; checks each field
+        self._note_fields(value, at)
+
+    def _note_fields(self, value: Mapping[str, Any], at: int) -> None:
+        """Note the place of a line by its fields."""
         self._note(value["key"], value["request"], value["occurrence"], at)
         if str(head := value.get("head", "")).startswith("{"):
             self._heads.add(head_name(head))
@@ -509,17 +546,87 @@ def short_key(key: str) -> bytes:
     return bytes.fromhex(key)[:16]
 
 
-def _lines(file: BinaryIO) -> Iterator[tuple[bytes, int, bool]]:
-    """Yield the lines of a file: each cut at the largest size, its size, and whether it has an end.
+class _Line(NamedTuple):
+    """Line of a file.
 
-    Reserved space may be larger, and no other line that was written here.
+    Args:
+        at: its offset.
+        content: the line, cut at the largest size. Reserved space may be larger, and no other line
+            that was written here.
+        size: its size in bytes.
+        has_end: whether it has a line end.
     """
+
+    at: int
+    content: bytes
+    size: int
+    has_end: bool
+
+
+def _lines(file: BinaryIO) -> Iterator[_Line]:
+    """Yield the lines of a file."""
+    at = 0
     while line := file.readline(LARGEST):
         size = len(line)
         last = line
         while not last.endswith(b"\n") and (last := file.readline(LARGEST)):
             size += len(last)
-        yield line, size, last.endswith(b"\n")
+        yield _Line(at, line, size, last.endswith(b"\n"))
+        at += size
+
+
+def _lines_at(file: BinaryIO, places: Iterable[int | None]) -> Iterator[_Line]:
+    """Yield the lines at offsets; an empty line for ``None``."""
+    position = 0
+    for at in places:
+        if at is None:
+            yield _Line(0, b"", 0, False)
+            continue
+        if at != position:
+            file.seek(at)
+        line = file.readline(LARGEST)
+        size = len(line)
+        position = at + size
+        yield _Line(at, line, size, True)
+
+
+def _with_fields(lines: Iterable[_Line]) -> Iterator[tuple[_Line, dict[str, Any] | None]]:
+    """Yield each line with its fields; ``None`` for one that must be read by itself."""
+    for block in _blocks(lines):
+        for line, value in zip(block, _parsed(block), strict=True):
+            seal = value.pop("digest", None) if isinstance(value, dict) else None
+            is_ours = seal == _seal_of(line.content) and _is_well_formed(value)
+            yield line, value if is_ours else None
+
+
+def _blocks(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
+    """Yield lines in lists that are small enough to be parsed together; a large one is alone."""
+    block: list[_Line] = []
+    size = 0
+    for line in lines:
+        size += line.size
+        if block and (size > MOST_TOGETHER or len(block) == MOST_IN_BLOCK):
+            yield block
+            block = []
+            size = line.size
+        block.append(line)
+    if block:
+        yield block
+
+
+def _parsed(lines: Sequence[_Line]) -> list[Any]:
+    """Return the JSON value of each line; ``None`` for all if one of them is none.
+
+    Lines are parsed together, which takes a third of the time.
+    """
+    unread = [None] * len(lines)
+    if sum(line.size for line in lines) > MOST_TOGETHER:
+        return unread
+    try:
+        values = json.loads(b"[%b]" % b",".join([line.content or b"null" for line in lines]))
+    except (ValueError, RecursionError):
+        return unread
+    return values if len(values) == len(lines) else unread
 
 
 def _is_torn(line: bytes) -> bool:

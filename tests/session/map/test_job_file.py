@@ -274,6 +274,41 @@ def test_a_digest_does_not_make_a_line(name: str) -> None:
                 RowReply.from_line(line)
 
 
+def sealed(body: bytes) -> bytes:
+    """Return a line with its digest."""
+    return body + b', "digest": "%b"}\n' % hashlib.sha256(body).hexdigest().encode()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b"1, 2\n",
+        b'{"a": [1\n2]}, {"b": 1}\n',
+        b"[" * 100_000 + b"\n",
+        b'"\xff"\n',
+        reply(2).to_line().replace(b"yes", b"no"),
+        sealed(json.dumps({**json.loads(reply(2).to_line()), "key": "no key"})[:-1].encode()),
+        sealed(reply(2).to_line()[:-3].replace(b'"row"', b'"raw"')),
+        b" " * 600_000 + b"\n",
+    ],
+)
+def test_a_bad_line_costs_no_other_line(path: Path, bad: bytes) -> None:
+    """Lines are read together: what one of them holds changes no other one."""
+    good = [reply(number, "two\u2028lines, [1] {") for number in (3, 4, 5)]
+    lines = [line.to_line() for line in good]
+    path.write_bytes(path.read_bytes() + lines[0] + bad + lines[1] + lines[2])
+    file = JobFile(path).open()
+    assert file.unread + file.edited in {1, 2}
+    assert not file.is_answered(KEYS[2])
+    assert list(file.replies(map(short_key, [KEYS[4], KEYS[2], KEYS[3], KEYS[5]]))) == [
+        good[1],
+        None,
+        good[0],
+        good[2],
+    ]
+    file.close()
+
+
 def test_each_line_has_all_names() -> None:
     """A table that is read of some lines has the same columns as one of others."""
     lines = [WHOLE, RowReply(row=0, key=KEY, request=REQUEST, occurrence=1, error="No.")]
