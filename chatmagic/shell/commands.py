@@ -181,15 +181,18 @@ def _kept(session: Session, ask: Ask, *, goes_on: bool) -> Iterator[None]:
             path = _latest(folder)
             conversation.load(_read(path))
         before = conversation.added
+        is_quiet = False
         try:
             yield
+        except BrokenPipeError:
+            is_quiet = True  # nobody reads any more
+            raise
         finally:
             if conversation.added > before:
                 _save(path, conversation)
-                said = (
-                    "kept with the conversation" if goes_on else "kept; --continue goes on with it"
-                )
-                say(f"{said}: {path}")
+                words = "with the conversation" if goes_on else "and --continue goes on with it"
+                if not is_quiet:
+                    say(f"kept, {words}: {path}")
 
 
 def _latest(folder: Path) -> Path:

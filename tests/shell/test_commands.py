@@ -126,7 +126,7 @@ def test_a_conversation_is_private(ask: Run, tmp_path: Path) -> None:
     modes = [path.stat().st_mode & 0o777 for path in (first.parent, first, second)]
     assert modes == [0o700, 0o600, 0o600]
     assert saved(tmp_path) == [first, second]
-    assert ran.err.endswith(f"(kept with the conversation: {first})\n")
+    assert ran.err.endswith(f"(kept, with the conversation: {first})\n")
     replies = [turn["reply"] for turn in json.loads(first.read_text())["turns"]]
     assert replies[1:] == ["c"]
 
@@ -148,7 +148,7 @@ def test_the_reply_alone_is_on_standard_output(ask: Run, emulator: Emulator) -> 
     assert (ran.code, ran.out) == (0, "one {{ two }}  three\n")
     assert re.fullmatch(
         r"\(99 of 100 credits left · resets 2026-01-02 00:00 UTC · 5 \+ 5 tokens\)\n"
-        r"\(kept; --continue goes on with it: .*/chatmagic/shell/.*\.json\)\n",
+        r"\(kept, and --continue goes on with it: .*/chatmagic/shell/.*\.json\)\n",
         ran.err,
     )
     assert bodies(emulator)[0]["stream"] is True
@@ -404,7 +404,9 @@ def test_standard_output_that_cannot_be_written(emulator: Emulator, tmp_path: Pa
         running = process(emulator.url, tmp_path, "echo:a b c", stdout=full)
         _, complaint = running.communicate(timeout=60)
     assert running.returncode == 3
-    assert complaint == b"chatmagic: standard output cannot be written: No space left on device.\n"
+    kept, complaint = complaint.splitlines()
+    assert kept.startswith(b"(kept, and --continue goes on with it: ")
+    assert complaint == b"chatmagic: standard output cannot be written: No space left on device."
     (file,) = (tmp_path / "chatmagic" / "shell").glob("*.json")
     assert json.loads(file.read_text())["turns"]
 
