@@ -33,7 +33,7 @@ from chatmagic.protocol.api_key import redacted
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import counted, one_line
-from chatmagic.session.environment import ConfiguredEnvironment
+from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.exchange import Receiver, Sending, exchange
 from chatmagic.session.feature import Line, Mark
 from chatmagic.session.session import Session

@@ -21,8 +21,8 @@ from chatmagic.jupyter.page.live_page import LivePage
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.models import Reply
 from chatmagic.safe_text import one_line
+from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.current import current_session
-from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.events import Changed
 from chatmagic.session.session import Session
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from chatmagic.conversation.staleness import Causes
 from chatmagic.protocol.credits import OTHERS, are_told
 from chatmagic.safe_text import counted
-from chatmagic.session.ledger import Meter
+from chatmagic.session.meter import Meter
 from chatmagic.session.session import Session
 
 

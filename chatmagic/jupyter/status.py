@@ -23,7 +23,7 @@ from chatmagic.render import gauge, reply_forms
 from chatmagic.render.sanitize import QUIET
 from chatmagic.session.events import Ask
 from chatmagic.session.features import all_settings
-from chatmagic.session.ledger import EMULATOR, service_of
+from chatmagic.session.ledger_row import EMULATOR, service_of
 
 _OWN_LINES: Final = frozenset(
     ["base_url", "auth", "model", *(setting.name for setting in all_settings())]

@@ -10,9 +10,10 @@ from chatmagic._log import swallowed
 from chatmagic.advice import BUDGET_SETTING, Place
 from chatmagic.errors import ChatError
 from chatmagic.session.budget import BUDGET_VARIABLE, Budget
-from chatmagic.session.environment import ConfiguredEnvironment
+from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.feature import Candidate, Line, Setting
-from chatmagic.session.ledger import EMULATOR, Ledger, Limit, Reservation
+from chatmagic.session.ledger import Ledger, Limit
+from chatmagic.session.ledger_row import EMULATOR, Reservation
 
 
 def _check(value: str | None) -> None:

@@ -16,7 +16,8 @@ from chatmagic.conversation.question import RequestFacts
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
 from chatmagic.protocol.wire import Request
-from chatmagic.session.environment import ConfiguredEnvironment, RequestSettings
+from chatmagic.session.configured_environment import ConfiguredEnvironment
+from chatmagic.session.environment import RequestSettings
 from chatmagic.session.exchange import Answer, Sending
 from chatmagic.session.prepare import Prepared
 

@@ -15,7 +15,8 @@ from chatmagic.cassette.choice import MODES
 from chatmagic.cassette.transports import RecordingTransport
 from chatmagic.errors import ChatError
 from chatmagic.safe_text import counted
-from chatmagic.session.environment import ConfiguredEnvironment, RequestSettings
+from chatmagic.session.configured_environment import ConfiguredEnvironment
+from chatmagic.session.environment import RequestSettings
 from chatmagic.session.exchange import Answer, Sending, send_request
 from chatmagic.session.feature import Feature, Line, Setting, one_of
 from chatmagic.session.prepare import Prepared

@@ -34,9 +34,10 @@ from chatmagic.models import Credits, Reply
 from chatmagic.session import forms
 from chatmagic.session.asker import Asker, Preview
 from chatmagic.session.changes import CHANGE, Changes
+from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.coroutine import awaitable
 from chatmagic.session.ending import Ending, interrupted
-from chatmagic.session.environment import ClientPool, Environment
+from chatmagic.session.environment import Environment
 from chatmagic.session.events import (
     Ask,
     Began,

@@ -42,7 +42,7 @@ from chatmagic.errors import (
 from chatmagic.jupyter.settings import FileSettings
 from chatmagic.safe_text import to_terminal
 from chatmagic.session import current
-from chatmagic.session.environment import ConfiguredEnvironment
+from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.events import Ask, Outcome, TextView
 from chatmagic.session.feature import Line
 from chatmagic.session.session import Session

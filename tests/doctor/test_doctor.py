@@ -24,7 +24,7 @@ from chatmagic.doctor import doctor
 from chatmagic.doctor.doctor import MOST_TOKENS, QUESTION, Examination
 from chatmagic.jupyter.settings import FileSettings
 from chatmagic.protocol.api_key import Secret
-from chatmagic.session.environment import ConfiguredEnvironment
+from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.feature import Line
 from chatmagic.session.session import Session
 

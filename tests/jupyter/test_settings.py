@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from log_records import records_of
 from logged import Emulator
-from shells import FIXED, KEY, Shell, alone, models
+from shells import FIXED, KEY, Shell, models
 
-from chatmagic.client import config
-from chatmagic.errors import ConnectError, InputError
+from chatmagic.errors import InputError
 from chatmagic.jupyter.settings import FileSettings
-from chatmagic.session.environment import ConfiguredEnvironment
 
 SWITCHES = ("no_history", "no_stream", "raw", "quiet", "keep_values", "fit")
 WRONG = [
@@ -134,59 +131,6 @@ def test_the_files_of_the_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     file.write_text("c.ChatMagics.mode = 'relive'\n")
     with pytest.raises(InputError, match=r"configuration file: ChatMagics\.mode: it is one of"):
         FileSettings()
-
-
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ConfiguredEnvironment]:
-    """Give a place where nothing is set, and nobody is."""
-    with alone(monkeypatch, tmp_path):
-        made = ConfiguredEnvironment(FileSettings())
-        yield made
-        made.close()
-
-
-def test_where_nothing_is_set(place: ConfiguredEnvironment) -> None:
-    """There is no address and no cassette, and nothing is replayed."""
-    with pytest.raises(ConnectError, match="Not connected yet"):
-        place.service()
-    assert (place.cassette(), place.setting("budget"), place.model()) == (None, None, None)
-    assert not place.is_replaying()
-    assert place.known_keys() == ()
-
-
-def test_what_the_environment_sets(
-    place: ConfiguredEnvironment,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """It is read at each use; what is unwise is told once."""
-    monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://chat.example.org")
-    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-    place.settings.model = "small"
-    for _ in range(2):
-        setup = place.service()
-    assert setup.endpoint.key_from == "CHATMAGIC_API_KEY"
-    assert setup.extra_body == {"model": "small"}
-    assert capsys.readouterr().err.count("is not encrypted") == 1
-    place.settings.stream_usage = True
-    assert place.service().stream_usage
-    monkeypatch.setenv("CHATMAGIC_CASSETTE", "tape.jsonl")
-    assert place.is_replaying()  # where no person is
-    monkeypatch.setenv("CHATMAGIC_MODE", "relive")
-    assert place.is_replaying()
-
-
-def test_the_emulator_is_its_own(
-    place: ConfiguredEnvironment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It starts once, and ends with the place."""
-    monkeypatch.setattr(config, "kernel", place)
-    place.chosen = "emulator"
-    first, second = place.service().endpoint, place.service().endpoint
-    assert first.base_url == second.base_url
-    assert first.is_emulator
-    place.close()
-    assert place.service().endpoint.base_url != first.base_url
 
 
 def test_a_setting_belongs_to_the_address_that_it_was_set_for(

@@ -12,7 +12,7 @@ from talks import abc, ask
 
 from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.jupyter import stale_cells
-from chatmagic.session.ledger import LedgerRow
+from chatmagic.session.ledger_row import LedgerRow
 from chatmagic.session.session import Session
 
 ROW = LedgerRow(

@@ -25,7 +25,8 @@ from chatmagic.models import Reply
 from chatmagic.session.budget import Budget
 from chatmagic.session.budget_limit import Budgets
 from chatmagic.session.features import new_ledger
-from chatmagic.session.ledger import Ledger, Reservation
+from chatmagic.session.ledger import Ledger
+from chatmagic.session.ledger_row import Reservation
 from chatmagic.session.session import Session
 
 EMULATOR = replace(SERVICE, key_from="emulator")

@@ -48,7 +48,8 @@ from chatmagic.session.events import (
     View,
 )
 from chatmagic.session.features import new_ledger
-from chatmagic.session.ledger import Ledger, Limit, Reservation
+from chatmagic.session.ledger import Ledger, Limit
+from chatmagic.session.ledger_row import Reservation
 from chatmagic.session.session import Session
 
 

@@ -27,7 +27,7 @@ from chatmagic import _initial_environ, cli
 from chatmagic.cassette.file import CassetteFile
 from chatmagic.client import config
 from chatmagic.jupyter.settings import FileSettings
-from chatmagic.session.environment import ConfiguredEnvironment
+from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.events import Outcome
 from chatmagic.session.session import Session
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.models import Credits, Reply
-from chatmagic.session.ledger import Ledger, Reservation
+from chatmagic.session.ledger import Ledger
+from chatmagic.session.ledger_row import Reservation
 
 NOW: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CREDITS: Final = 1_000

@@ -21,12 +21,12 @@ from chatmagic.models import Credits, Reply
 from chatmagic.protocol.wire import Request
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
-from chatmagic.session.ledger import Meter
 from chatmagic.session.map.job import Clock, Job, JobOptions
 from chatmagic.session.map.job_file import JobFile, RowReply
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.map.rows import Rows
+from chatmagic.session.meter import Meter
 
 PATIENCE = 60.0
 Answer = Callable[[str, Halt], str]

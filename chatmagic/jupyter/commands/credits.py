@@ -16,7 +16,9 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.credits import OTHERS
 from chatmagic.render import gauge
 from chatmagic.safe_text import counted
-from chatmagic.session.ledger import EMULATOR, Ledger, LedgerRow, Meter, Sure
+from chatmagic.session.ledger import Ledger
+from chatmagic.session.ledger_row import EMULATOR, LedgerRow, Sure
+from chatmagic.session.meter import Meter
 
 MOST_SHOWN: Final = 20
 """The largest number of rows in the table, which shows the latest requests."""

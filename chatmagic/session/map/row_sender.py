@@ -14,9 +14,12 @@ from chatmagic.conversation.question import RequestFacts
 from chatmagic.models import Credits, Reply
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.protocol.wire import Request
-from chatmagic.session.environment import ClientPool, Environment, setup_for
+from chatmagic.session.client_pool import ClientPool, setup_for
+from chatmagic.session.environment import Environment
 from chatmagic.session.exchange import Link, Sending, exchange
-from chatmagic.session.ledger import Ledger, Meter, service_of
+from chatmagic.session.ledger import Ledger
+from chatmagic.session.ledger_row import service_of
+from chatmagic.session.meter import Meter
 
 
 class RowSender:

@@ -26,7 +26,7 @@ from chatmagic.models import Reply
 from chatmagic.protocol.credits import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.features import new_ledger
-from chatmagic.session.ledger import LedgerRow, Reservation
+from chatmagic.session.ledger_row import LedgerRow, Reservation
 
 
 def test_credits(shell: Shell, emulator: Emulator) -> None:

@@ -11,7 +11,8 @@ from chatmagic.client.halt import Halt
 from chatmagic.models import Message
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.protocol.wire import Request
-from chatmagic.session.environment import ClientPool, Environment
+from chatmagic.session.client_pool import ClientPool
+from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.map.row_sender import RowSender

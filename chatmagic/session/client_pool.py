@@ -1,0 +1,94 @@
+"""The clients of a session, one for each source of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from chatmagic.cassette.cassette import CASSETTE, AnswerSource
+from chatmagic.cassette.choice import CassetteConfig
+from chatmagic.client import config
+from chatmagic.client.client import Client
+from chatmagic.client.endpoint import (
+    ServiceSetup,
+)
+from chatmagic.client.stream import CreditTracker
+from chatmagic.protocol import url
+from chatmagic.session.environment import Environment
+
+
+def setup_for(
+    source: AnswerSource, environment: Environment, cassette: CassetteConfig | None
+) -> ServiceSetup:
+    """Return the address and the options of a source of answers.
+
+    Args:
+        source: the service, the emulator or the cassette.
+        environment: the source of the service and the emulator.
+        cassette: the cassette that is chosen; ``None`` for none.
+
+    Raises:
+        ChatError: a setting cannot be used.
+    """
+    if source == "service" or cassette is None:
+        return environment.service()
+    endpoint = CASSETTE
+    if source == "emulator":
+        practice = config.first_address([(url.EMULATOR, "--else emulator")])
+        endpoint = config.with_local_emulator(practice)
+    return ServiceSetup(endpoint, cassette.timeout, cassette.extra_body, limits=cassette.limits)
+
+
+class ClientPool:
+    """The clients that a session asks with, and the connections that they keep.
+
+    Args:
+        given: the client for the service; ``None`` makes one by the environment.
+    """
+
+    def __init__(self, given: Client | None = None) -> None:
+        """Start without other clients."""
+        self.given = given
+        self.latest = given
+        """The client of the latest ask; ``None`` before the first."""
+        self._made: dict[AnswerSource, Client] = {}
+
+    @property
+    def credit_state(self) -> CreditTracker:
+        """The credits that the client of the latest ask knows."""
+        return CreditTracker() if self.latest is None else self.latest.credit_tracker
+
+    def client(self, source: AnswerSource, setup: Callable[[], ServiceSetup]) -> Client:
+        """Return the client for an ask: the kept one, if its setup is still the same.
+
+        Args:
+            source: the service, the emulator or the cassette.
+            setup: returns the endpoint and its settings; not called for a given client.
+
+        Raises:
+            ChatError: a setting cannot be used.
+        """
+        if source == "service" and self.given is not None:
+            self.latest = self.given
+            return self.given
+        new = setup()
+        client = self._made.get(source)
+        if client is not None and new.endpoint.account == client.endpoint.account:
+            client.retune(new)
+        else:
+            if client is not None:
+                client.close()
+            client = Client.connected(new)
+        self._made[source] = self.latest = client
+        return client
+
+    def forget(self) -> None:
+        """Close and forget all clients; the next ask makes new ones."""
+        self.close()
+        self._made.clear()
+        self.latest = self.given
+
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        for client in (self.given, *self._made.values()):
+            if client is not None:
+                client.close()

@@ -1,0 +1,351 @@
+"""The environment of a kernel: settings that its user configures."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from chatmagic._cached import cached_property
+from chatmagic.advice import ADDRESS_CHOICE, Note, Place, note_at
+from chatmagic.cassette.choice import CassetteConfig, CassetteOptions, resolve
+from chatmagic.client import config, key_store
+from chatmagic.client.endpoint import (
+    ADDRESS_SETTINGS,
+    AUTH_VARIABLE,
+    Endpoint,
+    ServiceSetup,
+    request_fields,
+    request_headers,
+)
+from chatmagic.errors import ChatError, InputError
+from chatmagic.protocol import url
+from chatmagic.protocol.api_key import Secret
+from chatmagic.session.environment import Environment, RequestSettings
+
+
+class ConfiguredEnvironment(Environment):
+    """Environment with settings, which are read at each use: a kernel's, or a shell's.
+
+    Args:
+        settings: the settings, such as :class:`chatmagic.jupyter.settings.KernelSettings`.
+    """
+
+    place: Place = "notebook"
+
+    def __init__(self, settings: Any) -> None:
+        """Choose and start nothing yet."""
+        self.settings = settings
+        self.chosen: str | None = None
+        """The address that ``%chat_connect``, or an option of a command, chose."""
+        self.chosen_by = "%chat_connect"
+        """Source of the choice, in words."""
+        self.typed: dict[str, Secret] = {}
+        """The keys that were typed here, by the place that each belongs to."""
+        self.agreed: dict[str, str] = {}
+        """The variables whose key a person lets go to a place, by that place."""
+        self._emulator: Any = None
+        self._emulator_at = "", Secret("none")
+
+    def choose(self, address: str | None, by: str, model: str | None) -> None:
+        """Ask at an address from now on, for a model.
+
+        Args:
+            address: the address, or the name of a server; ``None`` is the one that is set.
+            by: source of the choice, in words.
+            model: the model's name; ``None`` is the one that is set for the address.
+        """
+        self.chosen = address
+        self.chosen_by = by
+        if model is not None:
+            self.settings.model = model
+            self.belong_here({"model"})
+
+    def resume(self, earlier: ConfiguredEnvironment) -> None:
+        """Keep the connection of an earlier environment of the same place, and the keys for it.
+
+        Args:
+            earlier: the environment, whose conversation continues, too.
+        """
+        self.chosen = earlier.chosen
+        self.chosen_by = earlier.chosen_by
+        self.typed = earlier.typed
+        self.agreed = earlier.agreed
+
+    def has_person(self) -> bool:
+        """Return whether a person has asked here, so that a cassette records by itself."""
+        return self.is_watched()
+
+    def notify(self, line: Note) -> None:
+        """Print a line; unlike a warning, it fails no cell.
+
+        Args:
+            line: the line, which is shown in the words of this place.
+        """
+        print(note_at(line, self.place), file=sys.stderr)  # noqa: T201 - for a person
+
+    def current(self, given: ServiceSetup | None = None) -> AddressSettings:
+        """Return the settings of a question that is asked now.
+
+        Args:
+            given: the setup of a client of the user's own; ``None`` for none.
+        """
+        return AddressSettings(self, given)
+
+    def service(self) -> ServiceSetup:
+        """Return the endpoint of the session and its present settings.
+
+        Raises:
+            ChatError: nothing is connected, or a setting cannot be used.
+        """
+        return self.current().service
+
+    def cassette(self) -> CassetteConfig | None:
+        """Return the cassette that the session inserts now; ``None`` for none.
+
+        Raises:
+            InputError: the settings contradict each other.
+        """
+        return self.current().cassette
+
+    def setting(self, name: str) -> str | None:
+        """Return the value of a feature's setting, as it was typed; ``None`` for none.
+
+        Args:
+            name: the setting's name.
+        """
+        value: str | None = getattr(self.settings, name, None)
+        return value
+
+    def start_emulator(self) -> tuple[str, Secret]:
+        """Start the emulator of this place, once; return its address, and a key of its own."""
+        if self._emulator is None:
+            # Loaded at its first use.
+            from chatmagic.emulator import server  # noqa: PLC0415
+
+            self._emulator = server.Emulator(server.FRESH)
+            self._emulator_at = self._emulator.start(), Secret(f"practice-{os.urandom(8).hex()}")
+        return self._emulator_at
+
+    def choice(self) -> CassetteConfig | None:
+        """Return the cassette that is chosen now; ``None`` for none.
+
+        Raises:
+            InputError: the settings contradict each other.
+        """
+        return resolve(
+            os.environ,
+            self.settings.chosen_cassette,
+            CassetteOptions(self.setting("cassette"), self.setting("mode")),
+            changed_later=self.settings.changed_later & {"cassette", "mode"},
+            interactive=self.has_person(),
+        )
+
+    def address(self) -> Endpoint:
+        """Return the address that takes precedence, without a key.
+
+        Raises:
+            ChatError: nothing is connected, or it cannot be used.
+        """
+        return self.current().address
+
+    def endpoint(self) -> Endpoint:
+        """Return the present address of requests, with its key.
+
+        Raises:
+            ChatError: nothing is connected, or a setting cannot be used.
+        """
+        return self.current().endpoint
+
+    def model(self) -> str | None:
+        """Return the model that requests name; ``None`` if none was set for this address."""
+        named = self.current().extra_body.get("model")
+        return None if named is None else str(named)
+
+    def known_keys(self) -> tuple[Secret, ...]:
+        """Return the known keys of all addresses."""
+        try:
+            return self.endpoint().known_keys
+        except ChatError:
+            return (*config.known_keys(), *self.typed.values())
+
+    def elsewhere(self) -> list[str]:
+        """Return the names of the settings that belong to another address."""
+        current = self.current()
+        return [
+            name
+            for name in ADDRESS_SETTINGS
+            if getattr(self.settings, name) and current.of_this_address(name) is None
+        ]
+
+    def belong_here(self, names: Iterable[str]) -> None:
+        """Bind settings to the present address, or else to the first one.
+
+        Args:
+            names: names of settings; those that belong to no address are left alone.
+        """
+        here = self.current().here
+        self.settings.homes.update((name, here) for name in ADDRESS_SETTINGS if name in names)
+
+    def unused(self) -> Note | None:
+        """Return a line about an address that ``%config`` set and that is not used."""
+        base_url = self.settings.base_url
+        if not base_url or base_url == self.settings.file_url:
+            return None
+        at = self.address()
+        if _normalized(at.base_url) == _normalized(base_url):
+            return None
+        return (
+            f"ChatMagics.base_url is not used: {at.url_from} names another address. "
+            + ADDRESS_CHOICE
+        )
+
+    def close(self) -> None:
+        """Stop the emulator."""
+        if self._emulator is not None:
+            self._emulator.stop()
+            self._emulator = None
+
+
+class AddressSettings(RequestSettings):
+    """Settings of one question in a configured place; its address is resolved once.
+
+    Args:
+        environment: the source of the settings.
+        given: the setup of a client of the user's own; ``None`` for none.
+    """
+
+    def __init__(
+        self, environment: ConfiguredEnvironment, given: ServiceSetup | None = None
+    ) -> None:
+        """Resolve nothing yet."""
+        super().__init__(environment, given)
+        self._configured = environment
+        self._settings = environment.settings
+
+    @cached_property
+    def address(self) -> Endpoint:
+        """The address that takes precedence, without a key.
+
+        Raises:
+            ChatError: nothing is connected, or it cannot be used.
+        """
+        base_url = self._settings.base_url
+        file_url = self._settings.file_url
+        return config.first_address(
+            [
+                (self._configured.chosen, self._configured.chosen_by),
+                config.environment_setting(config.URL_VARIABLE),
+                (base_url if base_url != file_url else None, "%config"),
+                (file_url, "configuration file"),
+            ]
+        )
+
+    @cached_property
+    def here(self) -> str | None:
+        """The address of requests in one spelling; ``None`` while nothing is connected."""
+        with contextlib.suppress(ChatError):
+            return _normalized(self.address.base_url)
+        return None
+
+    @cached_property
+    def endpoint(self) -> Endpoint:
+        """The address of requests, with its key.
+
+        Raises:
+            ChatError: nothing is connected, or a setting cannot be used.
+        """
+        return config.resolve_endpoint(
+            self.address,
+            [config.environment_setting(AUTH_VARIABLE), (self._settings.auth, "auth")],
+            file_url=self._settings.file_url,
+            typed=self._configured.typed,
+            agreed=self._configured.agreed,
+            open_store=key_store.open_store,
+        )
+
+    def _configured_service(self) -> ServiceSetup:
+        """Return the endpoint of the environment and its settings.
+
+        Raises:
+            ChatError: nothing is connected, or a setting cannot be used.
+        """
+        endpoint = config.with_local_emulator(self.endpoint)
+        for warning in config.new_warnings(endpoint.warnings):
+            self._environment.notify(warning)
+        return ServiceSetup(
+            endpoint,
+            timeout=self._settings.timeout,
+            extra_body=self.extra_body,
+            extra_headers=request_headers(self.of_this_address("extra_headers")),
+            system_role=bool(self.of_this_address("system_role")),
+            stream_usage=self._settings.stream_usage,
+            response_format=self._settings.response_format,
+            limits=self._settings.limits,
+        )
+
+    @cached_property
+    def cassette(self) -> CassetteConfig | None:
+        """The cassette that the session inserts now; ``None`` for none.
+
+        Raises:
+            InputError: the settings contradict each other.
+        """
+        choice = self._configured.choice()
+        if choice is None:
+            return None
+        return replace(
+            choice,
+            timeout=self._settings.timeout,
+            limits=self._settings.limits,
+            extra_body=self.extra_body,
+            system_role=bool(self.of_this_address("system_role")),
+        )
+
+    @cached_property
+    def extra_body(self) -> dict[str, Any]:
+        """The fields that requests have beside the interface's own.
+
+        Raises:
+            InputError: two models are named.
+        """
+        fields = self._settings.extra_body
+        model = self.of_this_address("model")
+        # The environment's model belongs to its address, and a setting counts before it.
+        if not model and "model" not in (fields or {}):
+            at = _normalized(os.environ.get(config.URL_VARIABLE, ""))
+            model = config.model_of_environment() if at in {"", self.here} else None
+        return request_fields(fields, model)
+
+    def of_this_address(self, name: str) -> Any:
+        """Return a setting, if it belongs to the present address; else ``None``.
+
+        The settings of a file belong to the file's address, or to the environment's. Settings that
+        are older than the first address belong to that address.
+
+        Args:
+            name: the setting's name.
+        """
+        value = getattr(self._settings, name)
+        if not value:
+            return None
+        homes = self._settings.homes
+        own = ""
+        if name not in homes:
+            own = self._settings.file_url or os.environ.get(config.URL_VARIABLE, "")
+        if homes.get(name) is None:
+            homes[name] = _normalized(own) if own.strip() else self.here
+        return value if homes[name] == self.here else None
+
+
+def _normalized(base_url: str) -> str:
+    """Return an address in one spelling; empty for one that cannot be used."""
+    if base_url.strip().lower() == url.EMULATOR:
+        return url.EMULATOR
+    try:
+        return url.request_url(config.server_address(base_url))
+    except InputError:
+        return ""

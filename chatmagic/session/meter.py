@@ -1,0 +1,191 @@
+"""The meter of a service: what its requests took, and what is left of its credits."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from statistics import mean
+from typing import Final
+
+from chatmagic.models import Credits
+from chatmagic.session.ledger_row import LedgerRow
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Latest figures of an account's credits.
+
+    Args:
+        credits: the figures of an answer.
+        came_at: this machine's time of the answer's arrival, aware.
+    """
+
+    credits: Credits
+    came_at: datetime
+
+    @property
+    def period(self) -> tuple[object, ...]:
+        """Facts that differ from one period of a quota to the next."""
+        return self.credits.limit, self.credits.resets_at, self.credits.lapsed_at
+
+
+@dataclass(slots=True)
+class Meter:
+    """Fall of one service's credits over the requests of this kernel, even simultaneous ones.
+
+    Answers overtake one another: until the reset the lowest figure is the latest.
+
+    Args:
+        latest: the latest figures of each account, by the account's identity.
+        batch: number of requests that were begun since none was under way.
+        fallen: the fall of the figure since then.
+        figures: number of answers since then with a figure.
+        answers: number of replies.
+        falls: total fall of the figures.
+        unknown: number of requests whose cost no figure shows.
+        awaited: number of requests whose cost the next figure shows.
+        is_emulator: whether it is an emulator of this process, which takes nobody's credits.
+        costs: known costs of the last ten requests in credits, oldest first.
+    """
+
+    latest: dict[object, Figures] = field(default_factory=dict)
+    batch: int = 0
+    fallen: int = 0
+    figures: int = 0
+    answers: int = 0
+    falls: int = 0
+    unknown: int = 0
+    awaited: int = 0
+    is_emulator: bool = False
+    costs: deque[int] = field(default_factory=lambda: deque(maxlen=LATELY))
+
+    @property
+    def credits(self) -> Credits | None:
+        """The latest figures of the account that last had some; ``None`` before the first."""
+        latest = max(tuple(self.latest.values()), key=lambda figures: figures.came_at, default=None)
+        return None if latest is None else latest.credits
+
+    @property
+    def dearest(self) -> int | None:
+        """Largest recent cost of a request in credits, at least 1; ``None`` is unknown."""
+        return max(1, *self.costs) if self.costs else None
+
+    @property
+    def used(self) -> int:
+        """Credits that a limit counts: the falls, and the estimate for the other requests."""
+        estimated = (self.unknown + self.awaited) * (self.dearest or 1)
+        return 0 if self.is_emulator else self.falls + estimated
+
+    def about(self, requests: int) -> int | None:
+        """Return the approximate cost of requests in credits, by the mean; ``None`` if unknown.
+
+        Args:
+            requests: number of requests.
+        """
+        return math.ceil(requests * mean(self.costs)) if self.costs else None
+
+    def turns_left(self, remaining: int) -> int | None:
+        """Return the approximate number of requests that the credits allow, by the mean cost.
+
+        Args:
+            remaining: the credits that are left.
+
+        Returns:
+            The number; ``None`` if no cost is known, or if all costs were 0.
+        """
+        return int(remaining / mean(self.costs)) if any(self.costs) else None
+
+    @property
+    def tells_no_cost(self) -> bool:
+        """Whether the answers so far do not show the cost of a request."""
+        return self.answers >= (3 if self.latest else 1) and not self.costs
+
+    def begin(self, *, alone: bool) -> None:
+        """Count a request that begins.
+
+        Args:
+            alone: whether no other request is under way.
+        """
+        if alone:
+            self.batch = self.fallen = self.figures = 0
+        self.batch += 1
+
+    def end(self, row: LedgerRow, seen: Figures | None, account: object) -> LedgerRow:
+        """Return the row of a request that has ended, with its cost as far as that is known.
+
+        Args:
+            row: the request.
+            seen: its answer's figures; ``None`` for none.
+            account: identity of its account.
+        """
+        after = None if seen is None else seen.credits.remaining
+        last = self.latest.get(account)
+        if seen is None or after is None:
+            self.unknown += last is None
+            self.awaited += last is not None
+            return row
+        is_alone = self.batch == 1
+        before = None if last is None else last.credits.remaining
+        is_lower = before is not None and after <= before
+        is_comparable = last is not None and last.period == seen.period
+        if before is None or not is_comparable or (is_alone and not is_lower):
+            self.latest[account] = seen
+            self.fallen = 0
+            self.figures = 0
+            self.unknown += self.awaited + 1
+            self.awaited = 0
+            return replace(row, after=after)
+        # The fall of an overtaken answer counts as 0, so the sum of all falls is right.
+        took = 0
+        awaited = self.awaited
+        if is_lower:
+            took = before - after
+            self.latest[account] = seen
+            self.awaited = 0
+        self.falls += took
+        self.fallen += took
+        self.figures += 1
+        row = replace(row, before=before, after=after, took=took, sure="several")
+        if is_alone and awaited:
+            return row
+        # Rounded up: the ended requests have taken no more than the whole fall.
+        share = took if is_alone else -(-self.fallen // self.figures)
+        row = replace(row, each=share, sure="alone" if is_alone else "several")
+        if row.entry != "models":  # no question
+            # A later mean of a batch is more exact, and no earlier one was too low.
+            for at in range(-min(self.figures - 1, len(self.costs)), 0):
+                self.costs[at] = min(self.costs[at], share)
+            self.costs.append(share)
+        return row
+
+    def refuse(self, row: LedgerRow, seen: Figures, account: object) -> LedgerRow:
+        """Return the row of a refused request, which took nothing; its figures are the latest.
+
+        If credits have fallen since, others took them: elsewhere, or requests that are under way.
+
+        Args:
+            row: the request.
+            seen: its answer's figures.
+            account: identity of its account.
+        """
+        after = seen.credits.remaining
+        last = self.latest.get(account)
+        before = None if last is None else last.credits.remaining
+        if after is None:
+            return row
+        is_comparable = last is not None and last.period == seen.period
+        if is_comparable and before is not None:
+            fall = before - after
+            if fall < 0 and self.batch > 1:
+                return replace(row, after=after)  # an answer that was overtaken
+            self.falls += max(0, min(fall, (self.batch - 1) * (self.dearest or 1)))
+        self.unknown += self.awaited
+        self.awaited = 0
+        self.latest[account] = seen
+        return replace(row, after=after)
+
+
+LATELY: Final = 10
+"""Number of the last requests that an estimate uses."""
