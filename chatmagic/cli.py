@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import os
 import signal
 import sys
@@ -165,6 +166,14 @@ def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="as JSON")
 
 
+def _add_compare_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    text = "two notebooks, cassettes or files of maps, in any mixture; or a cassette"
+    add("files", nargs="+", type=Path, metavar="FILE", help=text)
+    add("--all", action="store_true", help="also list the questions that do not differ")
+    add("--json", action="store_true", help="as JSON, with the whole texts")
+
+
 def _add_demo_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     folder = Path(demo.FOLDER)
@@ -278,6 +287,25 @@ def _audit(given: Mapping[str, Any]) -> int:
     return 1 if any(item.problems for item in audits) else 0
 
 
+def _compare(given: Mapping[str, Any]) -> int:
+    """Show what changed between two files with questions, and why: the cause before the effect.
+
+    Each file is a notebook, a cassette, or the file of a map; a question stands beside its earlier
+    self. Nothing is sent. With a cassette alone, it is compared with itself before its last
+    refresh. The exit status is 0 if no question differs, 1 if one does, and 2 if a file cannot be
+    read.
+    """
+    # Loads the readers of all files, which the other commands do without.
+    from chatmagic.study import compare  # noqa: PLC0415
+
+    found = compare.of_files(given["files"])
+    if given["json"]:
+        print(json.dumps(compare.to_json(found), indent=1))
+    else:
+        print(compare.as_text(found, every=given["all"]))
+    return int(found.differs)
+
+
 def _sanitize_file(_: Mapping[str, Any]) -> int:
     """Print the path of the file for nbval's --nbval-sanitize-with.
 
@@ -295,6 +323,7 @@ _COMMANDS: Final = {
     "install": (_install, _add_install_arguments),
     "emulator": (_emulator, _add_emulator_arguments),
     "audit": (_audit, _add_audit_arguments),
+    "compare": (_compare, _add_compare_arguments),
     "sanitize-file": (_sanitize_file, lambda _: None),
 }
 """Each command's function, whose docstring is its help, and the function for its arguments."""

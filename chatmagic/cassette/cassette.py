@@ -15,9 +15,12 @@ by :meth:`Cassette.prune`.
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final, Literal
 
 from chatmagic._files import LONGEST_WAIT
@@ -34,6 +37,8 @@ from chatmagic.safe_text import counted
 
 AnswerSource = Literal["cassette", "service", "emulator"]
 
+BEFORE_REFRESH: Final = ".before-"
+"""Beginning of what the name of a cassette's copy has behind the cassette's own name."""
 CASSETTE: Final = Endpoint("https://cassette.invalid", "none", None, "the cassette")
 """Endpoint of a replayed request; no name in ``.invalid`` can be resolved (RFC 2606, 2)."""
 _DOING: Final = {"record": "recording into", "refresh": "refreshing"}
@@ -57,6 +62,16 @@ class Lookup:
     notes: tuple[str, ...]
     interaction: Interaction | None = None
     by_order: bool = False
+
+
+def copies_before_refresh(path: Path) -> list[Path]:
+    """Return the copies of a cassette from before its refreshes, the oldest first.
+
+    Args:
+        path: the cassette.
+    """
+    names = path.parent.glob(f"{glob.escape(path.name + BEFORE_REFRESH)}*")
+    return sorted(names)
 
 
 class Cassette:
@@ -85,7 +100,10 @@ class Cassette:
         self._news: list[Note] = [] if news is None else news
         self._file = CassetteFile(config.path)
         self._is_merge_noted = False
-        self._matcher = Matcher(self._load())
+        self.loaded = self._load()
+        """The interactions of the file when it was inserted."""
+        self._has_copy = False
+        self._matcher = Matcher(self.loaded)
         self._answered = self._recorded = self._other_markdown = self._gone = 0
         self._listed: tuple[Interaction, ...] | None = None
 
@@ -303,6 +321,7 @@ class Cassette:
         # While another process has locked the folder, only the first exchange waits for it.
         longest = LONGEST_WAIT if self.trouble is None else 0.0
         try:
+            self._copy_old()
             self._file.save(self._merge, self._say_waiting, longest=longest)
         except ChatError as error:
             log_swallowed(error)
@@ -320,6 +339,12 @@ class Cassette:
                 + PRUNES
             )
             self._gone = 0
+
+    def _copy_old(self) -> None:
+        """Copy the file before the first reply of a refresh replaces one, which keeps its text."""
+        if self.config.mode == "refresh" and self.loaded and not self._has_copy:
+            self._file.copy(f"{BEFORE_REFRESH}{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+            self._has_copy = True
 
     def _say_waiting(self) -> None:
         self._notify(

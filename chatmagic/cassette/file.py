@@ -86,6 +86,22 @@ class CassetteFile:
         self.is_readable = True
         return self.held
 
+    def copy(self, suffix: str) -> None:
+        """Write the content that was last read into a file beside it.
+
+        Args:
+            suffix: the end of its name, behind the cassette's own name.
+
+        Raises:
+            ChatError: it cannot be written.
+        """
+        path = self.path.with_name(f"{self.path.name}{suffix}")
+        try:
+            replace_content(path, self._content or b"")
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise ChatError(f"{path.name} could not be written: {why}.") from None
+
     def save(
         self,
         merge: Merge,

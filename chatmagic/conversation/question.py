@@ -98,6 +98,10 @@ def correction(*typed: str) -> str:
     return f"{ASKED_OF_AN_ERROR} I wanted: {wanted}" if wanted.strip() else ASKED_OF_AN_ERROR
 
 
+SCHEMA_MARK: Final = ": a value of this JSON schema\n\n"
+"""Words between the name of a schema and its document."""
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """Schema that the JSON of a reply has to have.
@@ -116,7 +120,7 @@ class Schema:
     def text(self) -> str:
         """The text for the model, which gets the JSON schema as it is."""
         document = json.dumps(self.document, ensure_ascii=False, indent=2)
-        return f"{self.name}: a value of this JSON schema\n\n{document}"
+        return f"{self.name}{SCHEMA_MARK}{document}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,17 @@ kernel, such as a cell's number, so that a second run sends the same request.
 from __future__ import annotations
 
 import ast
+import json
 import re
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, TypeVar
 
 from chatmagic._log import log_swallowed
-from chatmagic.conversation.question import Format, RequestFacts, Schema, Value
+from chatmagic.conversation.question import SCHEMA_MARK, Format, RequestFacts, Schema, Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
@@ -311,6 +313,22 @@ _WORDS: Final[Mapping[Format, str]] = {
     "code": "Reply with code alone, in one fenced code block that names its language.",
     "json": "Reply with one JSON value alone, without a code fence and without other words.",
 }
+
+
+def split_form(prompt: str) -> tuple[str, str]:
+    """Return the words on the form in front of a prompt, and the rest of it.
+
+    Args:
+        prompt: the prompt as sent.
+    """
+    words = next((words for words in _WORDS.values() if prompt.startswith(words)), "")
+    _, mark, document = prompt.removeprefix(words).partition(SCHEMA_MARK)
+    if words and mark and prompt.startswith(f"{words} It is of the type"):
+        with suppress(ValueError, RecursionError):
+            end = json.JSONDecoder().raw_decode(document)[1]
+            rest = document[end:].removeprefix("\n\n")
+            return prompt.removesuffix(rest).removesuffix("\n\n"), rest
+    return words, prompt.removeprefix(words).removeprefix("\n\n") if words else prompt
 
 
 def words_on_form(format: Format, schema: Schema | None, sent: Sequence[Turn]) -> Value | None:

@@ -20,6 +20,7 @@ from chatmagic.conversation.template import (
     fill,
     fill_row,
     refill,
+    split_form,
     with_known_text,
     words_on_form,
 )
@@ -395,3 +396,22 @@ def test_prose_is_asked_for_where_the_latest_reply_had_another_form() -> None:
     """A model goes on as it began; elsewhere nothing is said."""
     assert words_on_form("markdown", None, []) is None
     assert words_on_form("markdown", None, [turn("json"), turn("markdown")]) is None
+
+
+@pytest.mark.parametrize("rest", ["Say hello.", "", "[1]\n\n{}"])
+def test_the_words_on_the_form_are_split_off(rest: str) -> None:
+    """With the schema, if there is one; a prompt without such words stays as it is."""
+    schema = Schema("City", {"type": "object", "title": "a {b"}, str)
+    values = [
+        words_on_form("text", None, []),
+        words_on_form("json", None, []),
+        words_on_form("json", schema, []),
+    ]
+    for value in values:
+        assert value is not None
+        assert value.text is not None
+        assert split_form(f"{value.text}\n\n{rest}") == (value.text, rest)
+    assert split_form(rest) == ("", rest)
+    words = str(values[2] and values[2].text)
+    cut = words[: words.index("{") + 1]
+    assert split_form(cut)[0] == str(values[1] and values[1].text)

@@ -105,6 +105,7 @@ ELSEWHERE = {
     "--models": "a server with a list of models",
     "--connect ollama": "a server",
     "import dask": "Dask, and its files",
+    "chatmagic compare": "files to compare",
 }
 """Words of an example that needs more than the emulator, and its need."""
 

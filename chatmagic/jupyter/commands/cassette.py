@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from chatmagic.advice import note_at
+from chatmagic.cassette.cassette import Cassette
 from chatmagic.cassette.choice import CassetteOptions, resolve
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.client.config import MODE_VARIABLE
@@ -60,8 +61,17 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
         chosen = f"Cassette chosen here: {Path(options.file).name}, {_mode_words(options)}."
     lines = [f"{chosen} %chat_cassette shows what is in force."]
     if off and summary and before is not None and before.config.mode == "refresh":
-        lines.append(summary)
+        lines += [summary, *_refreshed(before)]
     return "\n".join([*lines, *_news(kernel.session)])
+
+
+def _refreshed(cassette: Cassette) -> list[str]:
+    """Return the table of the answers that a refresh changed; none if it changed none."""
+    # Loads the readers of all files, which a first question does without.
+    from chatmagic.study import compare  # noqa: PLC0415
+
+    found = compare.of_refresh(cassette)
+    return [unlinked(compare.as_text(found))] if found.differs else []
 
 
 def change_cassette(session: Session, *, again: bool = True, off: bool = False) -> str | None:

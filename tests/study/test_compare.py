@@ -1,0 +1,304 @@
+"""What changed between two files with questions, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from audits import exchange, tape
+from pages import Paper, text_cell
+from row_service import RowService
+from saved_notebooks import NOON
+from shells import Shell, forget
+
+import chatmagic
+from chatmagic import cli
+from chatmagic.cassette.cassette import copies_before_refresh
+from chatmagic.errors import InputError
+from chatmagic.session.session import Session
+from chatmagic.study import compare
+from chatmagic.study.compare import Comparison, as_text, marked_words, to_json
+from chatmagic.study.sources import Asked, read_source
+
+Cells = dict[str, str]
+
+BASE: Cells = {
+    "values": "town = 'Lima'",
+    "how": "%%chat_instructions\nBe brief.",
+    "river": "%%chat\nName a river near {{ town }}.",
+    "long": "%%chat -t 0.5\nHow long is it?",
+    "hello": "%%chat --format text\nSay hello.",
+    "side": "%%chat --thread side\nWhat is a median?",
+}
+
+
+def changed(**sources: str) -> Callable[[Cells], Cells]:
+    """Return an edit of some cells' sources."""
+    return lambda cells: {**cells, **sources}
+
+
+def only(*names: str) -> Callable[[Cells], Cells]:
+    """Return an edit that leaves some cells, in this order."""
+    return lambda cells: {name: cells[name] for name in names}
+
+
+ALL = ("values", "how", "river", "long", "hello", "side")
+EDITS: dict[str, tuple[Callable[[Cells], Cells], dict[str, set[str]]]] = {
+    "nothing": (dict, {}),
+    "a prompt": (
+        changed(long="%%chat -t 0.5\nHow wide is it?"),
+        {"How wide": {"prompt"}, "Say hello": {"context"}},
+    ),
+    "a value": (
+        changed(values="town = 'Quito'"),
+        {"Name a": {"value"}, "How long": {"context"}, "Say hello": {"context"}},
+    ),
+    "instructions": (
+        changed(how="%%chat_instructions\nBe loud."),
+        {name: {"context"} for name in ("Name a", "How long", "Say hello", "What is")},
+    ),
+    "a temperature": (
+        changed(long="%%chat -t 0.9\nHow long is it?"),
+        {"How long": {"settings"}},
+    ),
+    "a form": (
+        changed(hello="%%chat --format json\nSay hello."),
+        {"Say hello": {"settings"}},
+    ),
+    "a model": (changed(long="%%chat -t 0.5 -m n\nHow long is it?"), {"How long": {"model"}}),
+    "an order": (
+        only("values", "how", "long", "river", "hello", "side"),
+        {"How long": {"context"}, "Name a": {"context"}, "Say hello": {"context"}},
+    ),
+    "a cell less": (
+        only("values", "how", "river", "hello", "side"),
+        {"Say hello": {"context"}, "How long": set()},
+    ),
+}
+
+
+def run(shell: Shell, folder: Path, cells: Cells) -> dict[str, Path]:
+    """Run a notebook as a page does, and record it; return both files."""
+    forget()
+    shell.shell.run_line_magic("reload_ext", "chatmagic")
+    folder.mkdir()
+    shell.do(f"%chat_cassette {folder / 'talk.jsonl'} --record")
+    paper = Paper(folder / "talk.ipynb")
+    for name, source in cells.items():
+        paper.ran(name, source, shell.do(source, cell=name).outputs)
+    shell.do("%chat_cassette --off")
+    return {"notebook": paper.save(), "cassette": folder / "talk.jsonl"}
+
+
+def causes(comparison: Comparison) -> dict[str, set[str]]:
+    """Return the causes of each question that differs, by the beginning of its prompt."""
+    found: dict[str, set[str]] = {}
+    for pair in comparison.pairs:
+        asked = pair.new or pair.old
+        assert asked is not None
+        if pair.differs:
+            found[asked.typed[:80]] = {change.cause for change in pair.changes}
+    return found
+
+
+@pytest.fixture
+def both(shell: Shell, tmp_path: Path) -> dict[str, Path]:
+    """Return the files of the notebook before it is edited."""
+    return run(shell, tmp_path / "before", BASE)
+
+
+def test_each_edit_is_told_from_its_effects(
+    both: dict[str, Path], shell: Shell, tmp_path: Path
+) -> None:
+    """In any mixture of files; what an edit changes further down is a context."""
+    for number, (name, (edit, expected)) in enumerate(EDITS.items()):
+        after = run(shell, tmp_path / f"after {number}", edit(BASE))
+        for old in both.values():
+            for new in after.values():
+                found = causes(compare.of_files([old, new]))
+                told = {begin: found[full] for full in found for begin in expected
+                        if full.startswith(begin)}  # fmt: skip
+                assert told == expected, (name, old.suffix, new.suffix, found)
+                assert len(found) == len(expected), (name, found)
+
+
+def rows(path: Path, values: list[Any], **how: Any) -> Path:
+    """Ask rows into a file."""
+    service = RowService()
+    service.answers = how.pop("answers", str.upper)
+    template = how.pop("template", "Label {{ it }}")
+    with chatmagic.Client(transport=service) as client:
+        Session(client).map(template, values, file=path, yes=True, workers=1, **how)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("values", "how", "expected"),
+    [
+        (["a", "b"], {}, {"asked again": 2}),
+        (["a", "b"], {"answers": str.lower}, {"asked again": 2}),
+        (["b", "a"], {}, {"asked again": 2}),
+        (["a", "c"], {}, {"asked again": 1, "value": 1}),
+        (["a", "b"], {"template": "Name {{ it }}"}, {"prompt": 2}),
+        (["a", "b"], {"temperature": 1.0}, {"settings": 2}),
+        (["a", "b"], {"instructions": "Be brief."}, {"context": 2}),
+        (["a", "b"], {"model": "n"}, {"model": 2}),
+        (["a", "b"], {"stream": False}, {"settings": 2}),
+        (["a"], {}, {"asked again": 1, "gone": 1}),
+    ],
+)
+def test_maps(
+    values: list[Any], how: dict[str, Any], expected: dict[str, int], tmp_path: Path
+) -> None:
+    """A row stands beside itself, wherever it stands; another value in its place is one."""
+    old = rows(tmp_path / "old.jsonl", ["a", "b"])
+    new = rows(tmp_path / "new.jsonl", values, **how)
+    found: list[list[str]] = [[change.cause for change in pair.changes] or ["gone"]
+             for pair in compare.of_files([old, new]).pairs]  # fmt: skip
+    counts = {name: sum(name in names for names in found) for names in found for name in names}
+    assert counts == expected
+
+
+def test_repeats_stand_beside_one_another(tmp_path: Path) -> None:
+    """The second answer to a row beside the second one."""
+    old = rows(tmp_path / "old.jsonl", ["a", "b"], repeats=2)
+    new = rows(tmp_path / "new.jsonl", ["a", "b"], repeats=3)
+    pairs = compare.of_files([old, new]).pairs
+    assert sum(pair.old is None for pair in pairs) == 2
+    assert all(pair.old.repeat == pair.new.repeat for pair in pairs if pair.old and pair.new)
+
+
+def test_a_cassette_without_cells_is_compared_by_its_prompts(tmp_path: Path) -> None:
+    """An edited prompt stands beside the one that is most like it; a new snapshot is a model."""
+    old = tape(
+        tmp_path / "old.jsonl",
+        exchange("Name a river near Lima.", "Rímac"),
+        exchange("What is a median?", "A middle value."),
+        exchange("Gone soon", "yes"),
+    )
+    new = tape(
+        tmp_path / "new.jsonl",
+        exchange("What is a median?", "A middle value.", model="m-2"),
+        exchange("Name a river near Quito.", "Machángara"),
+        exchange("Something new entirely", None, status=500, error={"error": "no"}),
+    )
+    found = compare.of_files([old, new])
+    assert causes(found) == {
+        "What is a median?": {"model"},
+        "Name a river near Quito.": {"prompt"},
+        "Something new entirely": set(),
+        "Gone soon": set(),
+    }
+    text = as_text(found)
+    assert "answered m -> m-2" in text
+    assert "[HTTP 500]" in text
+    assert "only in the old one" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "marked"),
+    [
+        ("", "", []),
+        ("a b", "a b", [("same", "a b")]),
+        ("a b c", "a x c", [("same", "a "), ("old", "b"), ("new", "x"), ("same", " c")]),
+        ("a", "a b", [("same", "a"), ("new", " b")]),
+        ("a b", "", [("old", "a b")]),
+        ("a b a", "a b b a", [("same", "a b "), ("new", "b "), ("same", "a")]),
+    ],
+)
+def test_words_are_marked(old: str, new: str, marked: list[tuple[str, str]]) -> None:
+    """Word by word; both texts can be put together again."""
+    words = marked_words(old, new)
+    assert words == marked
+    assert "".join(text for mark, text in words if mark != "new") == old
+    assert "".join(text for mark, text in words if mark != "old") == new
+
+
+def test_long_texts_are_compared_in_little_time() -> None:
+    """What is alike at both ends is left out first; a very long difference is one."""
+    old = "the same " * 50_000 + "x " * 5_000
+    new = "the same " * 50_000 + "y " * 5_000
+    words = marked_words(old, new)
+    assert [mark for mark, _ in words] == ["same", "old", "new", "same"]
+
+
+def test_untrusted_text_cannot_act(tmp_path: Path) -> None:
+    """Neither in the table nor in the JSON."""
+    bad = "\x1b[2J\u202e https://evil.example \ud800"
+    old = tape(tmp_path / "old.jsonl", exchange("q\x1b[2J", bad, model="\x1b[31m"))
+    new = tape(tmp_path / "new.jsonl", exchange("q\x1b[2J", f"{bad} more\x07", model="m\x1b]0;x"))
+    found = compare.of_files([old, new])
+    assert not set("\x1b\x07\u202e") & set(as_text(found, every=True))
+    json.dumps(to_json(found)).encode("ascii")
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its exit code says whether a question differs; what cannot be read is told in one line."""
+    one = tape(tmp_path / "one.jsonl", exchange("q", "a red house"))
+    two = tape(tmp_path / "two.jsonl", exchange("q", "a blue house"))
+    assert cli.main(["compare", str(one), str(one)]) == 0
+    assert "1 question: 1 the same answer." in capsys.readouterr().out
+    assert cli.main(["compare", str(one), str(two)]) == 1
+    text = capsys.readouterr().out
+    assert "a [-red-] house" in text
+    assert "a {+blue+} house" in text
+    assert cli.main(["compare", "--json", str(one), str(two)]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["questions"][0]["causes"] == [{"cause": "asked again", "detail": ""}]
+    assert told["questions"][0]["words"][1:3] == [["old", "red"], ["new", "blue"]]
+    for wrong in ([one], [one, two, one], [one, tmp_path / "none.jsonl"]):
+        assert cli.main(["compare", *map(str, wrong)]) == 2
+        assert capsys.readouterr().err.count("\n") <= 2
+
+
+def test_a_problem_of_a_file_is_told(tmp_path: Path) -> None:
+    """A cassette that holds an exchange twice, and a notebook whose cell was edited."""
+    (tmp_path / "bad.ipynb").write_text(
+        json.dumps({"cells": [text_cell("hi")], "nbformat": 4, "nbformat_minor": 5, "metadata": {}})
+    )
+    source = replace_problem(tmp_path / "bad.ipynb")
+    assert "1 problem: edited" in as_text(compare.compare(source, source))
+
+
+def replace_problem(path: Path) -> Any:
+    """Return a file with a problem."""
+    source = read_source(path)
+    source.problems.append("edited")
+    return source
+
+
+def test_a_refresh_keeps_the_old_text(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a copy beside the cassette; its end shows what changed, and so does the command."""
+    monkeypatch.chdir(tmp_path)
+    path = Path("talk.jsonl")
+    for mode in ("--record", "--refresh"):
+        shell.do(f"%chat_cassette {path} {mode}")
+        shell.page("%%chat\nSay hello.", "a")
+        shell.page("%%chat\nSay it again.", "b")
+        if mode == "--record":
+            before = path.read_bytes()
+            with pytest.raises(InputError, match="no copy from before a refresh"):
+                compare.of_files([path])
+    assert "1 question" not in shell.do("%chat_cassette --off").printed
+    (copy,) = copies_before_refresh(path)
+    assert copy.read_bytes() == before
+    assert not compare.of_files([path]).differs
+
+
+def test_the_end_of_a_refresh_is_a_table(tmp_path: Path) -> None:
+    """Of the questions that changed."""
+    old = Asked(file="t", kind="cassette", place=1, typed="q", request="r", text="a", date=NOON)
+    new = replace(old, text="b", date=NOON and NOON + timedelta(days=1))
+    found = Comparison("old", "new", compare.compared([old], [new]))
+    assert causes(found) == {"q": {"asked again"}}
+    table = as_text(found)
+    assert "2026-01-01" in table
+    assert "2026-01-02" in table
+    del tmp_path
