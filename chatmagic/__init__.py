@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from chatmagic.models import CodeBlock, Credits, Message, Reply, Usage
     from chatmagic.session.current import aask, ask, current_session, map  # noqa: A004 - as it is called: chatmagic.map
     from chatmagic.session.map.job_file import RowReply
+    from chatmagic.session.map.mapper import Mapper, mapper
     from chatmagic.session.map.repeats import RepeatedReply
     from chatmagic.session.session import Session
     from chatmagic.study.agreement import Agreement, agreement
@@ -53,6 +54,7 @@ __all__ = [
     "CodeBlock",
     "Credits",
     "Limits",
+    "Mapper",
     "Message",
     "RepeatedReply",
     "Reply",
@@ -66,6 +68,7 @@ __all__ = [
     "current_session",
     "errors",
     "map",
+    "mapper",
     "turns",
 ]
 
@@ -75,6 +78,7 @@ _HOMES: Final = {
     "CodeBlock": "models",
     "Credits": "models",
     "Limits": "client.endpoint",
+    "Mapper": "session.map.mapper",
     "Message": "models",
     "RepeatedReply": "session.map.repeats",
     "Reply": "models",
@@ -87,6 +91,7 @@ _HOMES: Final = {
     "ask": "session.current",
     "current_session": "session.current",
     "map": "session.current",
+    "mapper": "session.map.mapper",
     "turns": "archive.table",
 }
 

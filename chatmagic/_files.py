@@ -20,12 +20,14 @@ from collections.abc import Callable, Iterator
 from io import FileIO
 from pathlib import Path
 from time import monotonic, sleep
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Literal
 
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.errors import InputError
 
-if sys.platform != "win32":
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
 
 LARGEST: Final = 64 * 2**20
@@ -38,6 +40,7 @@ SAID_AFTER: Final = 1.0
 """Seconds of waiting for a lock after which it is said."""
 LONGEST_WAIT: Final = 10.0
 """Seconds after which a lock is no longer waited for, where something else can be done."""
+_LOCKED_BYTE: Final = 2**62
 NAP: Final = 0.05
 """Seconds between two attempts to get a lock."""
 
@@ -220,26 +223,86 @@ def open_to_change(path: Path) -> FileIO:
     return file
 
 
+def set_time(path: Path, seconds: float) -> None:
+    """Set the time of a file's last change; made, without content, if there is none.
+
+    Args:
+        path: the file.
+        seconds: the time, in seconds since 1970 in UTC.
+
+    Raises:
+        OSError: it cannot be opened, is not a file, or belongs to another user.
+    """
+    descriptor = _opened(path, os.O_WRONLY | os.O_CREAT | _NO_LINK)
+    try:
+        if os.utime in os.supports_fd:
+            os.utime(descriptor, (seconds, seconds))
+        else:
+            os.utime(path, (seconds, seconds))
+    finally:
+        os.close(descriptor)
+
+
 # --- Locks --------------------------------------------------------------------------------------
+
+
+def lock_state(descriptor: int) -> Literal["ours", "taken", "none"]:
+    """Lock a file or folder here now, and return whose lock it is.
+
+    It is ``none`` on a file system without locks.
+
+    Args:
+        descriptor: the open file or folder; the lock ends when it is closed.
+    """
+    try:
+        _lock(descriptor)
+    except OSError as error:
+        is_taken = isinstance(error, BlockingIOError)
+        if is_taken or (sys.platform == "win32" and isinstance(error, PermissionError)):
+            return "taken"
+        log_swallowed(error)
+        return "none"
+    return "ours"
+
+
+def _lock(descriptor: int) -> None:
+    """Lock a file or folder.
+
+    Raises:
+        OSError: another process has it, or there are no locks here.
+    """
+    if sys.platform == "win32":
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)  # far behind the end: all can be read
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_file_of(path: Path, descriptor: int) -> bool:
+    """Return whether a name is still that of an open file, which may have been removed meanwhile.
+
+    Args:
+        path: the name.
+        descriptor: the open file.
+    """
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def try_lock(descriptor: int) -> bool:
     """Return whether a file or folder is locked here now, and not by anything else.
 
-    It is true without a lock, too, on Windows and on a file system without locks.
+    It is true without a lock, too, on a file system without locks.
 
     Args:
         descriptor: the open file or folder; the lock ends when it is closed.
     """
-    if sys.platform == "win32":
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        log_swallowed(error)
-    return True
+    return lock_state(descriptor) != "taken"
 
 
 @contextlib.contextmanager

@@ -398,7 +398,7 @@ ELSEWHERE = {
     ("render/formula_allowlist.py", "read_text"): "a file of ours",
     ("protocol/secret_scanner.py", "read_text"): "a file of ours",
     ("jupyter/page/anywidget_panel.py", "read_text"): "a file of ours",
-    ("session/map/map.py", "open"): "JobFile.open",
+    ("session/map/shared_files.py", "open"): "JobFile.open",
     ("jupyter/page/bridge.py", "open"): "a connection with a page",
 }
 

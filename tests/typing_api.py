@@ -176,6 +176,10 @@ def the_kernel_has_one_session() -> None:
     chatmagic.map("{{ it }}", [], temprature=1)  # type: ignore[call-overload]
     replies = chatmagic.map("{{ it }}", ["Why?"], yes=True)
     assert_type(replies[0], chatmagic.RowReply)
+    label = chatmagic.mapper("{{ a }}", "answers", workers=8, repeats=5, schema=None, columns=False)
+    assert_type(label, chatmagic.Mapper)
+    assert_type(label({"a": ["Why?"]}), dict[str, list[str]])
+    assert_type(label.answers()[0], chatmagic.RowReply)
     repeated = chatmagic.map("{{ it }}", ["Why?"], repeats=5)[0]
     if isinstance(repeated, chatmagic.RepeatedReply):
         assert_type(repeated.agree, float | None)

@@ -152,6 +152,14 @@ class ConfiguredEnvironment(Environment):
         """
         return self.current().address
 
+    def fields(self) -> dict[str, Any]:
+        """Return the fields that requests have beside the interface's own, such as the model.
+
+        Raises:
+            InputError: two models are named.
+        """
+        return self.current().extra_body
+
     def endpoint(self) -> Endpoint:
         """Return the present address of requests, with its key.
 

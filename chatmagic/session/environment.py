@@ -6,12 +6,14 @@ import os
 import sys
 import warnings
 from dataclasses import replace
+from typing import Any
 
 from chatmagic._cached import cached_property
 from chatmagic.advice import Note, Place, note_at
 from chatmagic.cassette.choice import CassetteConfig, resolve
 from chatmagic.client import config
 from chatmagic.client.endpoint import (
+    Endpoint,
     ServiceSetup,
     request_fields,
 )
@@ -89,9 +91,23 @@ class Environment:
         Raises:
             ChatError: no address is known, or a setting cannot be used.
         """
-        endpoint = config.resolve_for_client()
-        fields = request_fields(None, config.model_of_environment())
-        return ServiceSetup(endpoint, extra_body=fields)
+        return ServiceSetup(config.resolve_for_client(), extra_body=self.fields())
+
+    def address(self) -> Endpoint:
+        """Return the address of requests, without a key.
+
+        Raises:
+            ChatError: nothing is connected, or it cannot be used.
+        """
+        return config.first_address([config.environment_setting(config.URL_VARIABLE)])
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields that requests have beside the interface's own, such as the model.
+
+        Raises:
+            InputError: two models are named.
+        """
+        return request_fields(None, config.model_of_environment())
 
     def cassette(self) -> CassetteConfig | None:
         """Return the cassette that is chosen; ``None`` for none.
@@ -100,8 +116,7 @@ class Environment:
             InputError: the settings contradict each other.
         """
         choice = resolve(os.environ)
-        fields = request_fields(None, config.model_of_environment())
-        return None if choice is None else replace(choice, extra_body=fields)
+        return None if choice is None else replace(choice, extra_body=self.fields())
 
     def replayed(self) -> CassetteConfig | None:
         """Return the cassette that is replayed, so that nothing is sent; ``None`` for none.

@@ -106,6 +106,7 @@ ELSEWHERE = {
     "--connect ollama": "a server",
     "import dask": "Dask, and its files",
     "chatmagic compare": "files to compare",
+    "ddf.pipe": "Dask, Ray, Spark and joblib",
 }
 """Words of an example that needs more than the emulator, and its need."""
 

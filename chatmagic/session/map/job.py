@@ -96,6 +96,7 @@ class JobOptions:
         keeps: whether the result is kept in memory. Otherwise the file gets a line of this call
             even for a row that another call answered.
         keep_prompts: whether the file gets the prompts, too.
+        reports: whether a line tells what came from the file, and how many rows failed.
     """
 
     workers: int = 4
@@ -103,6 +104,7 @@ class JobOptions:
     waits: bool = False
     keeps: bool = True
     keep_prompts: bool = False
+    reports: bool = True
 
 
 @dataclass(slots=True)
@@ -295,13 +297,15 @@ class Job:
                 "Interrupted while waiting: the map goes on.", hint="stop() ends it."
             ) from None
         self._worker.result  # noqa: B018 - raises the error that ended it
-        self._report()
+        if self.options.reports:
+            self._report()
         if not self.options.keeps:
             return self.path
         replies = [self._with_value(reply) for reply in self.file.replies(self.keys)]
         if self.template.repeats > 1:
             replies = together(replies, self.template.repeats)
-            if tied := sum(bool(reply.tied) for reply in replies):
+            tied = sum(bool(reply.tied) for reply in replies)
+            if tied and self.options.reports:
                 words = f"{counted(tied, 'row')} without a most frequent answer: a tie"
                 notify(self.sender.environment, f"{words}; {self._error_place()}.")
         return with_replies(self.rows.source, replies, self.template.columns)
@@ -536,6 +540,8 @@ class Job:
                     self._end(RuntimeError("the program has ended"))
                     return None
                 seconds = self._pace.wait(self._clock.now())
+                if seconds <= 0 and (seconds := self.sender.pause_left()) > 0:
+                    self.waiting = "limit reached by another process"
                 if seconds <= 0:
                     self.waiting = ""
                     self.file.make_room(self._pace.under_way + 1)

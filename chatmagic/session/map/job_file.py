@@ -15,15 +15,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from io import FileIO
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Self, cast
+from time import sleep
+from typing import Any, BinaryIO, Final, Literal, NamedTuple, Self, cast
 
-from chatmagic._files import LARGEST, open_file, open_to_change, try_lock
+from chatmagic._files import LARGEST, NAP, is_file_of, lock_state, open_file, open_to_change
 from chatmagic._fork import Lock, belongs_to_process
 from chatmagic._json import (
     digest,
@@ -54,6 +55,8 @@ MOST_IN_BLOCK: Final = 64
 """Largest number of lines that are parsed together."""
 ROOM: Final = 65_536
 """Bytes that are kept free for each row under way, or twice the longest line where that is more."""
+
+Access = Literal["refuses", "waits", "alone"]
 
 
 def replay_key(request: str, occurrence: int) -> str:
@@ -227,6 +230,10 @@ _USED: Final = itemgetter("key", "request", "text", "error", "ended_at", "row", 
 _TYPES: Final = (str, str, str, str, str, int, int)
 
 
+class NoLocksError(Exception):
+    """File that cannot be locked, as on some network drives."""
+
+
 class JobFile:
     """File of one job, which alone has it while it is open.
 
@@ -234,11 +241,21 @@ class JobFile:
         path: the file, which may not exist yet.
         replays: whether the file is only read; then even a failed row counts as answered.
         head: description of the call, which the first row of its own gets; ``None`` for none.
+        access: what is done if another job has the file: refuse it, or wait for the end of that
+            job. A file that no other job can know, by its name, is had alone, without a lock.
     """
 
-    def __init__(self, path: Path, *, replays: bool = False, head: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        replays: bool = False,
+        head: str | None = None,
+        access: Access = "refuses",
+    ) -> None:
         """Open nothing yet."""
         self.path = path
+        self.access = access
         self._head = head or ""
         self.head = head and head_name(head)
         """The name of the description of the call."""
@@ -276,26 +293,62 @@ class JobFile:
 
         Raises:
             InputError: it cannot be opened, another job has it, or it is another file.
+            NoLocksError: it cannot be locked, so that another job may write to it; nothing was
+                changed.
+        """
+        if self._replays:
+            return self.read()
+        while not self._is_locked():
+            sleep(NAP)
+        self._read(cast("FileIO", self._file))
+        self._is_ours = True
+        return self
+
+    def _is_locked(self) -> bool:
+        """Open and lock the file, and return whether it is ours now.
+
+        Raises:
+            InputError: it cannot be opened, or another job has it, and is not waited for.
+            NoLocksError: there are no locks here.
         """
         try:
             # Not the mode for appending, as a line overwrites its room.
-            self._file = open_file(self.path) if self._replays else open_to_change(self.path)
+            self._file = file = open_to_change(self.path)
         except (OSError, ValueError) as error:
-            if self._replays and isinstance(error, FileNotFoundError):
-                return self
-            done = "read" if self._replays else "written"
             why = getattr(error, "strerror", None) or "this is not the name of a file"
             raise InputError(
-                f"{self.path.name} cannot be {done}: {why}. Nothing was sent."
+                f"{self.path.name} cannot be written: {why}. Nothing was sent."
             ) from None
-        if not self._replays and not try_lock(self._file.fileno()):
+        state = "ours" if self.access == "alone" else lock_state(file.fileno())
+        if state == "none":
+            file.close()
+            raise NoLocksError(self.path.name)
+        if state == "taken" and self.access == "refuses":
             raise InputError(
                 f"{self.path.name} is in use by another map, here or in another kernel. Nothing "
                 "was sent.",
                 hint="Wait for it, stop it, or name another file=….",
             )
-        self._read(self._file)
-        self._is_ours = not self._replays
+        if state == "ours" and is_file_of(self.path, file.fileno()):
+            return True
+        # Another job has it, or has removed it while it was opened here, as it was empty.
+        file.close()
+        return False
+
+    def read(self) -> Self:
+        """Read the file as it is now, without changing it; a file that is not there is empty.
+
+        Raises:
+            InputError: it cannot be read, or is another file.
+        """
+        try:
+            with open_file(self.path) as file:
+                self._read(file)
+        except FileNotFoundError:
+            return self
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "this is not the name of a file"
+            raise InputError(f"{self.path.name} cannot be read: {why}. Nothing was sent.") from None
         return self
 
     def is_answered(self, key: str) -> bool:
@@ -304,8 +357,7 @@ class JobFile:
         Args:
             key: the row's key.
         """
-        short = short_key(key)
-        return short in self._at and short not in self._failed
+        return self.holds_answer(short_key(key))
 
     def has_failed(self, key: str) -> bool:
         """Return whether a row has failed before.
@@ -314,6 +366,27 @@ class JobFile:
             key: the row's key.
         """
         return short_key(key) in self._failed
+
+    @property
+    def keys(self) -> Collection[bytes]:
+        """The short keys of all rows that have a line, here."""
+        return self._at.keys()
+
+    def holds_line(self, key: bytes) -> bool:
+        """Return whether a row has a line, here.
+
+        Args:
+            key: the row's short key.
+        """
+        return key in self._at
+
+    def holds_answer(self, key: bytes) -> bool:
+        """Return whether a row has a line without a failure, here.
+
+        Args:
+            key: the row's short key.
+        """
+        return key in self._at and key not in self._failed
 
     def append(self, reply: RowReply) -> None:
         """Write a line for a row that has ended; a process that is killed then does not lose it.
@@ -473,7 +546,7 @@ class JobFile:
                 f"{self.path.name} is no file of a map. Nothing was sent or changed.",
                 hint="Name another file=….",
             )
-        if not self._replays:
+        if file.writable():
             os.ftruncate(file.fileno(), self._end)
             if not is_ended:
                 self._write(b"\n")

@@ -10,10 +10,10 @@ from chatmagic.conversation.question import Format
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.safe_text import counted
 from chatmagic.session.map.job import Job, JobOptions, notify
-from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.map.rows import Rows
+from chatmagic.session.map.shared_files import SharedFile, beside, opened
 
 MOST_WORKERS: Final = 256
 
@@ -104,14 +104,25 @@ def run(template: RowTemplate, sender: RowSender, source: object, options: MapOp
     template.columns.refuse_taken(source)
     name = options.file or f"map-{template.digest[:12]}.jsonl"
     path = Path(name).expanduser().absolute()
-    kept = JobFile(path, replays=is_replay, head=template.head.text)
+    others = beside(path, replays=is_replay)
+    if is_replay:
+        kept = SharedFile(path, others, replays=True)
+        kept.read()
+    else:
+        kept = opened(path, others, head=template.head.text, access="refuses")
     job: Job | None = None
     try:
-        job = Job(template, sender, rows, kept.open(), options)
+        job = Job(template, sender, rows, kept, options)
         if not is_replay:
             sender.ledger.refuse_wrong_limits()  # raises for a wrong one before anything is sent
             if not options.yes and not (job.knows_all and not job.first):
                 _agree(quote(job))
+        if kept.path != path:
+            notify(
+                environment,
+                f"There are no file locks here: answers go to {kept.path.name}, beside "
+                f"{path.name}; both are read.",
+            )
         if kept.unread:
             lines = counted(kept.unread, "line")
             notify(

@@ -49,14 +49,14 @@ class Columns:
         columns: dict[str, list[Any]] = {self.name or "reply": [reply.text for reply in replies]}
         values = [reply.value for reply in replies]
         for field in self.fields:
-            columns[self._other(field)] = [_field(value, field) for value in values]
+            columns[self.name_of(field)] = [_field(value, field) for value in values]
         if self.is_parsed and not self.fields:
-            columns[self._other("value")] = values
+            columns[self.name_of("value")] = values
         if self.repeats > 1:
             each = [reply for reply in replies if isinstance(reply, RepeatedReply)]
-            columns[self._other("agree")] = [reply.agree for reply in each]
-            columns[self._other("replies")] = [reply.answers for reply in each]
-        columns[self._other("error")] = [reply.error for reply in replies]
+            columns[self.name_of("agree")] = [reply.agree for reply in each]
+            columns[self.name_of("replies")] = [reply.answers for reply in each]
+        columns[self.name_of("error")] = [reply.error for reply in replies]
         return columns
 
     @property
@@ -64,7 +64,12 @@ class Columns:
         """Whether the result for a Series is a table, as it has several columns."""
         return bool(self.fields) or self.repeats > 1
 
-    def _other(self, name: str) -> str:
+    def name_of(self, name: str) -> str:
+        """Return the name of a column of the result beside the replies.
+
+        Args:
+            name: the field, or ``value``, ``agree``, ``replies`` or ``error``.
+        """
         return name if self.name is None else f"{self.name}_{name}"
 
     def refuse_taken(self, source: Any) -> None:

@@ -8,9 +8,11 @@ from contextlib import AbstractContextManager
 
 from chatmagic.advice import Place
 from chatmagic.cassette.cassette import AnswerSource
+from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.question import RequestFacts
+from chatmagic.errors import RateLimitError
 from chatmagic.models import Credits, Reply
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.protocol.wire import Request
@@ -19,6 +21,7 @@ from chatmagic.session.environment import Environment
 from chatmagic.session.exchange import Link, Sending, exchange
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.ledger_row import service_of
+from chatmagic.session.map.shared_files import FolderPause
 from chatmagic.session.meter import Meter
 
 
@@ -30,16 +33,26 @@ class RowSender:
         ledger: the ledger of the requests.
         clients: the session's clients.
         links: the links that each request goes through; the ledger is one of them.
+        replays: what is replayed in place of the environment's cassette; ``None`` for nothing.
 
     Raises:
         ChatError: nothing is connected.
     """
 
+    pause: FolderPause | None = None
+    """The pause that other processes share; ``None`` for none."""
+
     def __init__(
-        self, environment: Environment, ledger: Ledger, clients: ClientPool, links: Sequence[Link]
+        self,
+        environment: Environment,
+        ledger: Ledger,
+        clients: ClientPool,
+        links: Sequence[Link],
+        *,
+        replays: CassetteConfig | None = None,
     ) -> None:
         """Find the service; send nothing."""
-        self.replayed = cassette = environment.replayed()
+        self.replayed = cassette = replays or environment.replayed()
         """The replayed cassette, with which nothing is sent; ``None`` for none."""
         source: AnswerSource = "service" if cassette is None else "cassette"
         self._client = clients.client(source, lambda: setup_for(source, environment, cassette))
@@ -74,8 +87,14 @@ class RowSender:
         """
         sending = Sending(client, request, digest, "map", self._cell, halt=halt, question=question)
         answer = exchange(sending, self._links)
+        if isinstance(problem := answer.problem, RateLimitError) and self.pause is not None:
+            self.pause.extend(problem.retry_after)
         self.ledger.note_tokens(request, answer.reply)
         return answer.whole()
+
+    def pause_left(self) -> float:
+        """Return the seconds until other processes let a request begin."""
+        return 0.0 if self.pause is None else self.pause.left()
 
     @property
     def address(self) -> str | None:

@@ -21,6 +21,7 @@ from chatmagic.session.map.job_file import (
     BEGINNING,
     EditedError,
     JobFile,
+    NoLocksError,
     RowReply,
     replay_key,
     short_key,
@@ -149,11 +150,14 @@ def test_one_job_at_a_time_has_it(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such lock")
 def test_a_file_system_without_locks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody else is said to have the file, and nobody is kept from it."""
+    """A file that others may write to is not changed; one that nobody else can know is."""
     without = OSError(errno.ENOLCK, "No locks available")
     monkeypatch.setattr("fcntl.flock", Mock(side_effect=without))
     before = path.read_bytes()
-    file = JobFile(path).open()
+    with pytest.raises(NoLocksError):
+        JobFile(path).open()
+    assert path.read_bytes() == before
+    file = JobFile(path, access="alone").open()
     file.append(reply(0))
     file.close()
     assert path.read_bytes() == before + reply(0).to_line()

@@ -1,0 +1,472 @@
+"""Function of a table that asks one prompt for each row, for any engine that calls functions.
+
+It can be pickled, and holds no key: address and key are those of the process that runs it. The
+answers are in a folder. Each task, which is the set of rows of one call, has a file of its own
+there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from chatmagic._fork import Lock
+from chatmagic._json import digest
+from chatmagic._version import __version__
+from chatmagic.archive import table
+from chatmagic.cassette.choice import CassetteConfig
+from chatmagic.client.config import MODE_VARIABLE
+from chatmagic.conversation.question import Format
+from chatmagic.errors import InputError, shown_at
+from chatmagic.protocol.url import EMULATOR
+from chatmagic.safe_text import counted, one_line
+from chatmagic.session import forms
+from chatmagic.session.current import current_session
+from chatmagic.session.events import Ask
+from chatmagic.session.map.job import Job
+from chatmagic.session.map.job_file import JobFile, RowReply
+from chatmagic.session.map.map import MapOptions, quote
+from chatmagic.session.map.pace import SHORT
+from chatmagic.session.map.row_sender import RowSender
+from chatmagic.session.map.row_template import RowTemplate
+from chatmagic.session.map.rows import Rows, are_columns, is_table
+from chatmagic.session.map.shared_files import (
+    SUFFIX,
+    FolderPause,
+    SharedFile,
+    opened,
+    read_all,
+)
+from chatmagic.session.map.typed_columns import TypedColumns
+from chatmagic.session.session import Session
+
+_TableT = TypeVar("_TableT")
+_DIGITS: Final = 32
+"""Number of characters of a file's name."""
+_INVENTING: Final = frozenset({"emulate", "_emulate"})
+"""Functions of Dask that call another one with an invented table, to learn the columns."""
+
+_connecting = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """Settings of a mapper's requests, wherever it runs.
+
+    Args:
+        extra_body: the fields of every request beside the interface's own, such as the model.
+        system_role: whether instructions are a message of the role ``system``.
+    """
+
+    extra_body: Mapping[str, Any]
+    system_role: bool = False
+
+
+class Answers(list[RowReply]):
+    """Replies in a folder, one for each request, those that ended first in front."""
+
+    def to_dataframe(self) -> Any:
+        """Return the replies as a pandas DataFrame, a row each.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        return table.dataframe(RowReply, self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mapper:
+    """Function of a table that returns it with a reply for each row.
+
+    Args:
+        ask: the options of each question, with the template as prompt, and without the schema.
+        folder: the folder of the answers.
+        options: the options of a call.
+        schema: the schema, as it was given.
+        columns: whether each field of the schema is a column.
+        column: name of the column of replies.
+        fields: the settings of the requests.
+        address: the address of the process that made it; ``None`` if it replayed.
+        version: release of chatmagic that made it.
+    """
+
+    ask: Ask
+    folder: Path
+    options: MapOptions
+    schema: object
+    columns: bool
+    column: str | None
+    fields: _Fields
+    address: str | None
+    version: str = __version__
+
+    def __call__(self, frame: _TableT) -> _TableT:
+        """Return a table with a reply for each row; only rows without an answer are asked.
+
+        Args:
+            frame: a table of pandas, polars or pyarrow, or a mapping of columns; of Dask's tables
+                the result is one that asks when it is computed.
+
+        Raises:
+            InputError: it is no table, or another release or address is used here.
+            NotRecordedError: a cassette is replayed, and the folder lacks an answer.
+            ChatError: an error that ends the other rows, too; what was answered is in the folder.
+            ChatInterrupted: a person stopped it; what was answered is in the folder.
+        """
+        if hasattr(type(frame), "map_partitions"):  # of Dask
+            lazy: Any = frame
+            result: _TableT = lazy.map_partitions(self, meta=self(lazy._meta))  # noqa: SLF001 - its documented empty table
+            return result
+        session = current_session()
+        with shown_at(session.place):
+            rows = _rows_of(frame)
+            template = self._template(session)
+            template.columns.refuse_taken(frame)
+            typed = TypedColumns(template.columns, template.ask.form)
+            if not rows:
+                return typed.added_to(frame, [])  # type: ignore[no-any-return]
+            if _is_invented():
+                return typed.added_to(frame, [_NO_REPLY] * len(rows))  # type: ignore[no-any-return]
+            part = _Part.of(rows, template, self._sender(session), self)
+            replies = part.replies()
+            return typed.added_to(frame, [replies[place] for place in part.places])  # type: ignore[no-any-return]
+
+    def quote(self, frame: object) -> str:
+        """Return the rows, tokens and credits that a call would take, in one line; send nothing.
+
+        Args:
+            frame: the table.
+
+        Raises:
+            InputError: as for a call.
+        """
+        session = current_session()
+        with shown_at(session.place):
+            rows = _rows_of(frame)
+            template = self._template(session)
+            return quote(_Part.of(rows, template, self._sender(session), self).job_to_quote())
+
+    def answers(self) -> Answers:
+        """Return the replies in the folder: of each request the last line, or the last answer.
+
+        Raises:
+            ChatError: a file was removed meanwhile.
+        """
+        files = self._files()
+        keys = {key for file in files for key in file.keys}
+        found = SharedFile(self.folder, files).replies(keys)
+        replies = [reply for reply in found if reply is not None]
+        return Answers(sorted(replies, key=lambda reply: str(reply.ended_at)))
+
+    def __repr__(self) -> str:
+        """Return the folder with the numbers of its answers and failures, and the credits."""
+        files = self._files()
+        answered = {key for file in files for key in file.keys if file.holds_answer(key)}
+        failed = {key for file in files for key in file.keys} - answered
+        parts = [f"{len(answered):,} answered", f"{len(failed):,} failed"]
+        credits = current_session().credits
+        if credits is not None and credits.remaining is not None:
+            parts.append(f"{counted(credits.remaining, 'credit')} left")
+        return f"<mapper of {one_line(self.folder.name)}: {', '.join(parts)}>"
+
+    def _files(self, *, replays: bool = False) -> list[JobFile]:
+        """Return the files of the folder, as they are now."""
+        return read_all(sorted(self.folder.glob(f"*{SUFFIX}")), replays=replays)
+
+    def _template(self, session: Session) -> RowTemplate:
+        """Return the template of the rows.
+
+        Raises:
+            InputError: another release made this mapper, or the template cannot be used.
+        """
+        if self.version != __version__:
+            raise InputError(
+                f"This mapper was made by chatmagic {self.version}, and {__version__} runs it "
+                "here. Nothing was sent.",
+                hint="Install the same release everywhere, or make the mapper anew.",
+            )
+        ask = self.ask
+        if self.schema is not None:
+            name = forms.name_of(self.schema)
+            ask = replace(ask, schema=name, form=forms.schema_of(self.schema, name))
+        return RowTemplate(
+            ask,
+            session.environment,
+            self.fields,
+            columns=self.columns,
+            column=self.column,
+            repeats=self.options.repeats,
+        )
+
+    def _sender(self, session: Session) -> RowSender:
+        """Return the sender of the rows.
+
+        Raises:
+            InputError: another address is set here.
+            ChatError: nothing is connected.
+        """
+        replays = CassetteConfig(self.folder, "replay") if _is_replay(session) else None
+        with _connecting:
+            sender = RowSender(
+                session.environment,
+                session.ledger,
+                session.clients,
+                session.features,
+                replays=replays,
+            )
+        sender.pause = FolderPause(self.folder, SHORT)
+        if sender.replayed is None and sender.address != self.address:
+            made_at = "while a cassette was replayed" if self.address is None else "for another one"
+            raise InputError(
+                f"This mapper was made {made_at}: requests go to {sender.service} here. Nothing "
+                "was sent.",
+                hint="Set the same CHATMAGIC_BASE_URL everywhere, or make the mapper anew.",
+            )
+        if sender.replayed is None:
+            sender.ledger.refuse_wrong_limits()
+        return sender
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows of one call.
+
+    Args:
+        rows: the rows without repetitions.
+        places: for each row of the table its place among them.
+        keys: the keys of their requests, sorted.
+        template: makes the requests.
+        sender: sends them.
+        mapper: the mapper.
+    """
+
+    rows: list[dict[str, Any]]
+    places: list[int]
+    keys: list[str]
+    template: RowTemplate
+    sender: RowSender
+    mapper: Mapper
+
+    @classmethod
+    def of(
+        cls, rows: list[dict[str, Any]], template: RowTemplate, sender: RowSender, mapper: Mapper
+    ) -> _Part:
+        """Return the part of a table's rows.
+
+        Args:
+            rows: the rows.
+            template: makes the requests.
+            sender: sends them.
+            mapper: the mapper.
+
+        Raises:
+            InputError: the template does not fit a row.
+        """
+        known: dict[str, int] = {}
+        places: list[int] = []
+        for made in template.rows(rows, sender.address):
+            if made.number == len(places):
+                places.append(known.setdefault(made.request, len(known)))
+        first = dict(zip(reversed(places), reversed(rows), strict=True))
+        unique = [first[place] for place in range(len(known))]
+        keys = sorted(made.key for made in template.rows(unique, sender.address))
+        return cls(unique, places, keys, template, sender, mapper)
+
+    def replies(self) -> Any:
+        """Return the replies to the rows; ask for those that are missing."""
+        is_watched = (
+            self.sender.place == "notebook"
+            and threading.current_thread() is threading.main_thread()
+            and self.sender.environment.is_watched()
+        )
+        file = self._file()
+        job: Job | None = None
+        try:
+            job = Job(self.template, self.sender, Rows(self.rows), file, self.mapper.options)
+            return job.run(is_watched=is_watched)
+        finally:
+            if job is None or not job.is_running:
+                file.close()
+
+    def job_to_quote(self) -> Job:
+        """Return a job that is not started."""
+        return Job(
+            self.template, self.sender, Rows(self.rows), self._read_only(), self.mapper.options
+        )
+
+    @property
+    def _path(self) -> Path:
+        """The file of these rows, in whichever order they stand."""
+        return self.mapper.folder / f"{digest(self.keys)[:_DIGITS]}{SUFFIX}"
+
+    def _read_only(self) -> SharedFile:
+        """Return the answers that are in the folder."""
+        is_replay = self.sender.replayed is not None
+        files = self.mapper._files(replays=is_replay)  # noqa: SLF001 - its own part
+        path = self.mapper.folder if is_replay else self._path
+        return SharedFile(path, files, replays=is_replay)
+
+    def _file(self) -> SharedFile:
+        """Return the file for the answers of these rows, with those of the other files."""
+        known = self._read_only()
+        if self.sender.replayed is not None or all(map(known.is_answered, self.keys)):
+            return known
+        _make_folder(self.mapper.folder)
+        others = [file for file in known.others if file.path != self._path]
+        return opened(self._path, others, head=self.template.head.text, access="waits")
+
+
+_NO_REPLY: Final = RowReply(row=0, key="0" * 64, request="0" * 64, occurrence=1)
+
+
+def _rows_of(frame: object) -> list[dict[str, Any]]:
+    """Return the rows of a table.
+
+    Raises:
+        InputError: it is no table in memory.
+    """
+    if is_table(frame) or are_columns(frame):
+        return list(Rows(frame))
+    raise InputError(
+        f"A mapper takes a table of pandas, polars or pyarrow, not {type(frame).__name__}. Nothing "
+        "was sent.",
+        hint="chatmagic.map(…) takes lists and other rows.",
+    )
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder of the answers.
+
+    Raises:
+        InputError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"The folder {folder.name} cannot be made: {error.strerror}. Nothing was sent."
+        ) from None
+
+
+def _is_invented() -> bool:
+    """Return whether Dask calls with an invented table, to learn the columns of the result."""
+    frame = sys._getframe()  # noqa: SLF001 - the table itself does not tell
+    while frame.f_back is not None:
+        frame = frame.f_back
+        is_of_dask = str(frame.f_globals.get("__name__")).startswith(
+            ("dask.dataframe", "dask_expr")
+        )
+        if is_of_dask and frame.f_code.co_name in _INVENTING:
+            return True
+    return False
+
+
+def mapper(
+    template: str,
+    folder: str | Path,
+    *,
+    workers: int = 4,
+    repeats: int = 1,
+    retries: int = 0,
+    max_tokens: int | None = None,
+    temperature: float | None = None,
+    model: str | None = None,
+    instructions: str | None = None,
+    stream: bool = True,
+    format: Format = "markdown",
+    schema: object = None,
+    column: str | None = None,
+    columns: bool = False,
+    allow_secrets: bool = False,
+    wait: bool = False,
+) -> Mapper:
+    """Return a function that asks one prompt for each row of a table, for use by any engine.
+
+    It can be pickled, and holds no key: each process that runs it needs the address and a key of
+    its own, as ``CHATMAGIC_BASE_URL`` and ``CHATMAGIC_API_KEY``. The answers are kept in a folder,
+    so that no row is asked twice, by whichever process. It starts without a question.
+
+    Args:
+        template: the prompt; ``{{ name }}`` stands for a column.
+        folder: the folder of the answers, which all processes share.
+        workers: largest number of requests under way of one call, up to 256.
+        repeats: number of times that each row is asked.
+        retries: as for :meth:`chatmagic.Session.map`.
+        max_tokens: as for :meth:`chatmagic.Session.ask`.
+        temperature: as for :meth:`chatmagic.Session.ask`.
+        model: as for :meth:`chatmagic.Session.ask`.
+        instructions: instructions of each row.
+        stream: as for :meth:`chatmagic.Session.ask`.
+        format: as for :meth:`chatmagic.Session.ask`.
+        schema: as for :meth:`chatmagic.Session.ask`.
+        column: name of the column of replies, with which the names of the others begin.
+        columns: whether each field of the schema is a column of the result.
+        allow_secrets: as for :meth:`chatmagic.Session.ask`.
+        wait: whether a call waits for the end of any limit; otherwise it waits for a minute.
+
+    Raises:
+        InputError: the template or an option cannot be used.
+        ChatError: nothing is connected.
+    """
+    session = current_session()
+    with shown_at(session.place):
+        environment = session.environment
+        made = Mapper(
+            Ask(
+                template,
+                max_tokens=max_tokens,
+                temperature=temperature,
+                model=model,
+                instructions=instructions,
+                stream=stream,
+                history=False,
+                format=format,
+                allow_secrets=allow_secrets,
+            ),
+            _folder(folder),
+            MapOptions(
+                workers=workers, retries=retries, waits=wait, repeats=repeats, reports=False
+            ),
+            schema,
+            columns,
+            column,
+            _Fields(environment.fields()),
+            None if _is_replay(session) else _address(session),
+        )
+        made._template(session)  # noqa: SLF001 - refuses what cannot be used
+        return made
+
+
+def _is_replay(session: Session) -> bool:
+    """Return whether the folder alone answers: a cassette is replayed, or the mode says so.
+
+    Raises:
+        InputError: the settings contradict each other.
+    """
+    mode = os.environ.get(MODE_VARIABLE, "").strip().lower()
+    return mode == "replay" or session.environment.replayed() is not None
+
+
+def _address(session: Session) -> str:
+    """Return the address of requests, as it is part of their keys."""
+    endpoint = session.environment.address()
+    return EMULATOR if endpoint.base_url == EMULATOR else endpoint.base_url
+
+
+def _folder(folder: str | Path) -> Path:
+    """Return the folder of a mapper.
+
+    Raises:
+        InputError: it is an address.
+    """
+    if "://" in str(folder):
+        raise InputError(
+            f"{one_line(str(folder))} is an address, not a folder. Nothing was sent.",
+            hint="The answers need a folder of a file system that all processes share.",
+        )
+    return Path(folder).expanduser().absolute()

@@ -1,0 +1,238 @@
+"""Files of rows that several jobs share: each writes to one file, alone, and reads all others.
+
+A mapper's folder has a file for each task. A map has its ``file=``, and where that one cannot be
+locked, each map writes to a new file beside it. Other files may grow, or vanish, while they are
+read.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from chatmagic._files import set_time
+from chatmagic._fork import Lock
+from chatmagic._log import log_swallowed, swallowed
+from chatmagic.errors import ChatError, InputError
+from chatmagic.session.map.job_file import (
+    Access,
+    JobFile,
+    NoLocksError,
+    RowReply,
+    short_key,
+)
+
+SUFFIX: Final = ".jsonl"
+PAUSE: Final = ".pause"
+"""Name of the file whose time is the end of a pause of all processes of a folder."""
+
+
+class SharedFile(JobFile):
+    """File of a job, with the answers of other files.
+
+    Args:
+        path: the file that is written, which may not exist yet.
+        others: the other files, as they were read.
+        replays: as for :class:`JobFile`.
+        head: as for :class:`JobFile`.
+        access: as for :class:`JobFile`.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        others: Sequence[JobFile] = (),
+        *,
+        replays: bool = False,
+        head: str | None = None,
+        access: Access = "refuses",
+    ) -> None:
+        """Open nothing yet."""
+        super().__init__(path, replays=replays, head=head, access=access)
+        self.others = others
+
+    def is_answered(self, key: str) -> bool:
+        """Return whether a row has ended well, or is replayed.
+
+        Args:
+            key: the row's key.
+        """
+        short = short_key(key)
+        return self.holds_answer(short) or any(other.holds_answer(short) for other in self.others)
+
+    def has_failed(self, key: str) -> bool:
+        """Return whether a row has failed before.
+
+        Args:
+            key: the row's key.
+        """
+        return super().has_failed(key) or any(other.has_failed(key) for other in self.others)
+
+    def replies(self, keys: Iterable[bytes]) -> Iterator[RowReply | None]:
+        """Return the replies to rows; ``None`` for a row without a line.
+
+        An answer of any file counts before a failure, and a line of this file before another's.
+
+        Args:
+            keys: the rows' short keys, in the wanted order.
+        """
+        if not self.others:
+            return super().replies(keys)
+        wanted = list(keys)
+        found: dict[bytes, RowReply] = {}
+        for holds in (JobFile.holds_answer, JobFile.holds_line):
+            for file in (self, *self.others):
+                here = [key for key in wanted if key not in found and holds(file, key)]
+                if here:
+                    found.update(_lines_of(file, here))
+        return iter([found.get(key) for key in wanted])
+
+
+def _lines_of(file: JobFile, keys: Sequence[bytes]) -> Iterator[tuple[bytes, RowReply]]:
+    """Yield the replies that a file has to rows.
+
+    Raises:
+        ChatError: the file was removed after it was read.
+    """
+    try:
+        for key, reply in zip(keys, JobFile.replies(file, keys), strict=True):
+            if reply is not None:
+                yield key, reply
+    except OSError as error:
+        log_swallowed(error)
+        raise ChatError(
+            f"{file.path.name} was removed, and its answers with it. Nothing was sent for them.",
+            hint="The same call asks its rows again.",
+        ) from None
+
+
+def opened(
+    path: Path, others: Sequence[JobFile], *, head: str | None, access: Access
+) -> SharedFile:
+    """Return a file that this job alone writes to, with the answers of others.
+
+    It is the named file, or where that one cannot be locked, a new one beside it.
+
+    Args:
+        path: the file.
+        others: the other files, as they were read.
+        head: as for :class:`JobFile`.
+        access: what is done if another job has the file.
+
+    Raises:
+        InputError: it cannot be written, another job has it, or it is another file.
+    """
+    file = SharedFile(path, others, head=head, access=access)
+    try:
+        file.open()
+    except NoLocksError:
+        new = path.with_name(f"{path.stem}.{secrets.token_hex(8)}{path.suffix}")
+        named = JobFile(path).read()
+        file = SharedFile(new, [named, *others], head=head, access="alone")
+        file.open()
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def beside(path: Path, *, replays: bool = False) -> list[JobFile]:
+    """Return the files that maps without locks have written beside a named one.
+
+    Args:
+        path: the named file.
+        replays: as for :class:`JobFile`.
+    """
+    pattern = f"{_literal(path.stem)}.????????????????{_literal(path.suffix)}"
+    return read_all(sorted(path.parent.glob(pattern)), replays=replays)
+
+
+def _literal(name: str) -> str:
+    """Return a name as a pattern that it alone fits."""
+    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+
+
+# --- Reading the others -------------------------------------------------------------------------
+
+_read: dict[tuple[Path, bool], tuple[tuple[int, int, int], JobFile]] = {}
+"""The files that this process has read, with their state then: a task has many others."""
+_lock = Lock()
+
+
+def read_all(paths: Iterable[Path], *, replays: bool = False) -> list[JobFile]:
+    """Return files as they are now; one that has vanished, or is no file of rows, is left out.
+
+    A file that this process has read before is read again only if it has changed.
+
+    Args:
+        paths: the files.
+        replays: as for :class:`JobFile`.
+    """
+    files = (_file_now(path, replays=replays) for path in paths)
+    return [file for file in files if file is not None]
+
+
+def _file_now(path: Path, *, replays: bool) -> JobFile | None:
+    try:
+        found = path.stat()
+    except OSError as error:
+        log_swallowed(error)
+        return None
+    state = found.st_ino, found.st_size, found.st_mtime_ns
+    with _lock:
+        known = _read.get((path, replays))
+    if known is not None and known[0] == state:
+        return known[1]
+    try:
+        file = JobFile(path, replays=replays).read()
+    except InputError as error:
+        log_swallowed(error)
+        return None
+    with _lock:
+        _read[path, replays] = state, file
+    return file
+
+
+# --- Pauses -------------------------------------------------------------------------------------
+
+
+class FolderPause:
+    """Pause of all processes of a folder, until the time of a file.
+
+    Args:
+        folder: the folder.
+        longest: the longest pause in seconds. After it one request finds out whether a limit
+            still holds, so that no process waits for hours for what another one was told.
+    """
+
+    def __init__(self, folder: Path, longest: float) -> None:
+        """Read nothing yet."""
+        self._path = folder / PAUSE
+        self._longest = longest
+
+    def left(self) -> float:
+        """Return the seconds until requests may begin."""
+        try:
+            until = self._path.stat().st_mtime
+        except OSError:
+            return 0.0
+        left = until - datetime.now(UTC).timestamp()
+        return left if 0 < left <= self._longest else 0.0
+
+    def extend(self, until: datetime | None) -> None:
+        """Let no process begin a request until a time; a longer pause stays.
+
+        Args:
+            until: the time; ``None``, as of a refusal that names none, changes nothing.
+        """
+        if until is None:
+            return
+        now = datetime.now(UTC).timestamp()
+        seconds = min(until.timestamp() - now, self._longest)
+        if seconds <= self.left():
+            return
+        with swallowed(OSError):  # a pause is a courtesy, and its file may be another user's
+            set_time(self._path, now + seconds)
