@@ -95,6 +95,8 @@ _HOMES: Final = {
     "turns": "archive.table",
 }
 
+_ELSEWHERE: Final = {"chat", "Chat", "ChatOpenAI", "OpenAI", "completion", "get_model", "prompt"}
+"""Names by which other packages begin to ask."""
 
 if not TYPE_CHECKING:  # a name that is not listed is an error for a type checker, too
 
@@ -105,6 +107,9 @@ if not TYPE_CHECKING:  # a name that is not listed is an error for a type checke
         if name in _HOMES:
             import_module("chatmagic.archive.output")  # it shows replies
             return getattr(import_module(f"chatmagic.{_HOMES[name]}"), name)
+        if name in _ELSEWHERE:
+            words = "it is chatmagic.ask(text) here, or %%chat in a notebook"
+            raise AttributeError(f"chatmagic has no {name}: {words}.")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -282,7 +282,7 @@ UNLISTED_MODELS: Final = "Its documentation names them; " + Advice(
 )
 INSTRUCTIONS: Final = Advice(
     notebook="%%chat_instructions gives instructions to the questions below it.",
-    python="The question itself can begin with instructions.",
+    python="ask(text, instructions=…) gives instructions to one question.",
     shell="The question itself can begin with instructions.",
 )
 

@@ -278,6 +278,15 @@ class Reply(ReplyFacts, Generic[_Parsed_co]):
         """Return the text, safe to print in a terminal; :attr:`text` is exact."""
         return to_terminal(self.text)
 
+    if not TYPE_CHECKING:  # for a type checker a reply has no items
+
+        def __getitem__(self, item: object) -> Any:
+            """Raise an error that names what a loop over a reply, or its JSON, is here."""
+            raise TypeError(
+                "A reply has no items: reply.text is its text, and ask(…, on_fragment=…) calls a "
+                "function with each fragment as it arrives."
+            )
+
     @property
     def code_blocks(self) -> tuple[CodeBlock, ...]:
         """The reply's blocks of code, in order; one that was cut off ends with the text."""

@@ -19,6 +19,7 @@ from chatmagic.jupyter.cells.executed_cells import CellNotes
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.completions import Completions
 from chatmagic.jupyter.kernel import Kernel
+from chatmagic.jupyter.other_magics import OtherMagics
 from chatmagic.jupyter.reply_views import ReplyOnce
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.protocol.api_key import Secret
@@ -26,6 +27,10 @@ from chatmagic.session import current
 
 KEPT: Final = "_chatmagic_magics"
 """The attribute in which a shell keeps the magics, so that a second load changes no setting."""
+
+
+_Opened = CellNotes | ReplyOnce | Completions | OtherMagics | UnwritableReplaced
+"""What the extension opens for a shell, and closes with it."""
 
 
 @magics_class
@@ -41,7 +46,7 @@ class ChatMagics(KernelSettings, Magics):
         self.replaced: dict[str, dict[str, Callable[..., Any]]] = {}
         """Magics of other extensions with the same names, by kind and name."""
         self._shell = shell
-        self._opened: list[CellNotes | ReplyOnce | Completions | UnwritableReplaced] = []
+        self._opened: list[_Opened] = []
         self.kernel = Kernel(shell, self)
         """The kernel of this shell."""
 
@@ -71,7 +76,8 @@ class ChatMagics(KernelSettings, Magics):
         self.notes = CellNotes(self._shell, kernel.has_run_again)
         once = ReplyOnce(self._shell, kernel.has_shown)
         completions = Completions(self._shell, commands.COMMANDS, kernel)
-        self._opened = [self.notes, once, completions, UnwritableReplaced()]
+        others = OtherMagics(self._shell)
+        self._opened = [self.notes, once, completions, others, UnwritableReplaced()]
         current.use_environment(kernel)
 
     def leave(self) -> None:

@@ -63,6 +63,7 @@ from chatmagic.session.map.map import run as run_map
 from chatmagic.session.map.results import Replies
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
+from chatmagic.session.other_clients import missing_method, refuses_other_options
 from chatmagic.session.recorder import Recorder
 from chatmagic.session.worker import AskLock, Worker
 
@@ -119,6 +120,12 @@ class Session:
         self.changes = Changes(self)
         """The changes of the conversation that are no questions."""
 
+    if not TYPE_CHECKING:  # an attribute that is not there is an error for a type checker, too
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise the error for an attribute that a session does not have, with the word here."""
+            raise missing_method("A session", name)
+
     def feature(self, kind: type[_FeatureT]) -> _FeatureT:
         """Return the feature of a kind.
 
@@ -173,6 +180,7 @@ class Session:
         client = self.clients.latest
         return None if client is None else client.endpoint
 
+    @refuses_other_options
     def ask(
         self,
         text: str,
@@ -306,6 +314,7 @@ class Session:
         **how: Unpack[MapArguments],
     ) -> Any: ...
 
+    @refuses_other_options
     def map(
         self,
         template: str,

@@ -1,0 +1,43 @@
+"""The magic of another extension tells the way to ask here, and goes with ours."""
+
+from __future__ import annotations
+
+import pytest
+from logged import Emulator
+from shells import Shell
+
+
+@pytest.mark.parametrize(
+    ("cell", "way"),
+    [
+        ("%%ai openai-chat:gpt-4o -f code\nWhy?", "Here it is %%chat -m gpt-4o with the same"),
+        ("%%ai\nWhy?", "Here it is %%chat with the same prompt"),
+        ("%ai list", "Here it is %%chat with"),
+        ("%%ai {key}\nWhy?", "Here it is %%chat with"),
+    ],
+)
+def test_the_magic_of_jupyter_ai(shell: Shell, emulator: Emulator, cell: str, way: str) -> None:
+    """The cell fails, and nothing is sent."""
+    shown = "\n".join(shell.fails(cell).traceback)
+    assert "ai is of jupyter-ai, which is not loaded. Nothing was sent." in shown
+    assert way in shown
+    assert emulator.requests == []
+
+
+def test_the_magic_of_another_stays(shell: Shell) -> None:
+    """Whether it is loaded before ours or behind it; ours goes with the extension."""
+    manager = shell.shell.magics_manager
+    assert {"ai"} <= manager.magics["cell"].keys() & manager.magics["line"].keys()
+    shell.do("%unload_ext chatmagic")
+    assert "ai" not in manager.magics["cell"]
+
+    def theirs() -> None:
+        """Stand for the magic of another extension."""
+
+    manager.magics["cell"]["ai"] = theirs
+    shell.do("%load_ext chatmagic")
+    assert manager.magics["cell"]["ai"] is theirs
+    shell.do("%unload_ext chatmagic")
+    assert manager.magics["cell"]["ai"] is theirs
+    assert "ai" not in manager.magics["line"]
+    shell.do("%load_ext chatmagic")
