@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from chatmagic.archive.table import turns
     from chatmagic.client.client import Client
     from chatmagic.client.endpoint import Limits, Timeout
+    from chatmagic.jupyter.review_widget import review
     from chatmagic.models import CodeBlock, Credits, Message, Reply, Usage
     from chatmagic.session.current import aask, ask, current_session, map  # noqa: A004 - as it is called: chatmagic.map
     from chatmagic.session.map.job_file import RowReply
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from chatmagic.session.map.repeats import RepeatedReply
     from chatmagic.session.session import Session
     from chatmagic.study.agreement import Agreement, agreement
+    from chatmagic.study.review import Review
 
 __all__ = [
     "Agreement",
@@ -58,6 +60,7 @@ __all__ = [
     "Message",
     "RepeatedReply",
     "Reply",
+    "Review",
     "RowReply",
     "Session",
     "Timeout",
@@ -69,6 +72,7 @@ __all__ = [
     "errors",
     "map",
     "mapper",
+    "review",
     "turns",
 ]
 
@@ -82,6 +86,7 @@ _HOMES: Final = {
     "Message": "models",
     "RepeatedReply": "session.map.repeats",
     "Reply": "models",
+    "Review": "study.review",
     "RowReply": "session.map.job_file",
     "Session": "session.session",
     "Timeout": "client.endpoint",
@@ -92,6 +97,7 @@ _HOMES: Final = {
     "current_session": "session.current",
     "map": "session.current",
     "mapper": "session.map.mapper",
+    "review": "jupyter.review_widget",
     "turns": "archive.table",
 }
 

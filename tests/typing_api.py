@@ -207,6 +207,12 @@ def a_study_has_its_agreement(frame: object) -> None:
     chatmagic.agreement({"a": frame, "b": frame}, gold=["yes", None])
     chatmagic.agreement(frame, level="ratio")  # type: ignore[arg-type]
     found.level = "nominal"  # type: ignore[misc]
+    review = chatmagic.review(frame, ["yes", "no"], n=20, seed=1, reviewer="ann")
+    assert_type(review, chatmagic.Review)
+    assert_type(review.gold, list[str | None])
+    assert_type(review.read_csv("labels.csv"), int)
+    chatmagic.agreement(frame, gold=review.gold)
+    chatmagic.review(frame)  # type: ignore[call-arg]
 
 
 class Person(TypedDict):

@@ -2,7 +2,7 @@
 
 1,500 studies of 300 rows with 5 answers each, by turns of every kind: flip rates of .02 to .3, or a
 tenth of the rows with .4 and the others with .01; two labels, a rare one of 5 % or 2 %, or three.
-A figure is the share of the shown intervals that hold the true value. It takes some minutes.
+A figure is the share of the shown intervals that hold the true value; 0.95 is what they promise.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FLIPS: Final = (
     ((0.01, 0.9), (0.4, 0.1)),
 )
 """Rates at which an answer is another label, each with the share of the rows that have it."""
-TARGET: Final = "≥ 0.974 (92.5 %)"
+TARGET: Final = "≥ 0.925"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,5 +135,5 @@ def row(what: str, held: Sequence[bool]) -> Row:
         what: the measure, and its case.
         held: whether each interval holds the true value.
     """
-    figures = {OURS: sum(held) / len(held), "nominal": 0.95}
-    return Row(what, figures, "of the intervals", "nominal", TARGET)
+    figures = {OURS: sum(held) / len(held), "always": 1.0}
+    return Row(what, figures, "of the intervals", "always", TARGET)

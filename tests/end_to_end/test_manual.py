@@ -92,7 +92,7 @@ BLOCKS = {path.stem: FENCED.findall(path.read_text("utf-8")) for path in PAGES}
 """The language and the lines of each block of a page."""
 BEFORE = {
     "agreement": """import pandas
-rows = {"replies": [["a", "b"], ["b", "b"]], "label": ["a", "b"], "text": ["A.", "B."]}
+rows = {"replies": [["bad", "bad"], ["bad", "good"]], "label": ["bad", "good"], "text": [*"AB"]}
 frame = other = pandas.DataFrame(rows)""",
     "many": """rows = reviews = ["Good.", "Bad."]
 import pandas

@@ -4,11 +4,12 @@
 import { statusRegion } from "./dom.js";
 import { KernelLink, MISMATCH, PROTOCOL } from "./comm.js";
 import panel from "./panel.js";
+import review from "./review.js";
 import { NotebookViews } from "./views.js";
 
-/** The module of the panel's widget. No package registry accepts a name with an underscore first. */
+/** The module of the widgets. No package registry accepts a name with an underscore first. */
 const MODULE = "_chatmagic";
-const STYLES = ["style.css"];
+const STYLES = ["style.css", "review.css"];
 
 /** @param {string} name of a style sheet beside this module */
 function addStyles(name) {
@@ -19,10 +20,10 @@ function addStyles(name) {
 }
 
 /**
- * Return the classes of the panel's widget.
+ * Return the classes of the widgets: the panel, and a review.
  * @param {any} widgets the package @jupyter-widgets/base
  */
-function panelClasses({ DOMWidgetModel, DOMWidgetView }) {
+function widgetClasses({ DOMWidgetModel, DOMWidgetView }) {
   class PanelModel extends DOMWidgetModel {}
 
   class PanelView extends DOMWidgetView {
@@ -41,7 +42,22 @@ function panelClasses({ DOMWidgetModel, DOMWidgetView }) {
     }
   }
 
-  return { PanelModel, PanelView };
+  class ReviewModel extends DOMWidgetModel {}
+
+  class ReviewView extends DOMWidgetView {
+    render() {
+      super.render();
+      const { model, el } = this;
+      if (model.comm_live) this.close = review.render({ model, el });
+    }
+
+    remove() {
+      this.close?.();
+      super.remove();
+    }
+  }
+
+  return { PanelModel, PanelView, ReviewModel, ReviewView };
 }
 
 /**
@@ -69,7 +85,7 @@ export function plugin({ INotebookTracker, NotebookActions }, widgets) {
       tracker.forEach(open);
       tracker.widgetAdded.connect((/** @type {any} */ _tracker, /** @type {any} */ shown) => open(shown));
       const version = `${PROTOCOL}.0.0`;
-      registry?.registerWidget({ name: MODULE, version, exports: () => panelClasses(widgets) });
+      registry?.registerWidget({ name: MODULE, version, exports: () => widgetClasses(widgets) });
     },
   };
 }

@@ -1,0 +1,495 @@
+"""Review of a study: a random sample of its rows, which persons label without the model's labels.
+
+The labels are in a file, a line of JSON each, to which lines are only added. A row is identified by
+the text that a person reads, so a table may get more columns, other answers and more rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from chatmagic._files import content_of, folder_lock, open_to_change, replace_content
+from chatmagic._json import digest, iso, json_of_file
+from chatmagic.errors import ChatError, InputError
+from chatmagic.safe_text import counted, one_line, without_lone_surrogates
+from chatmagic.session.map.rows import IT
+from chatmagic.study.answers import Scale, cell, rows_of
+
+KEYS: Final = "123456789acdefghijklmopqrtuvwxyz"
+"""Keys of the labels, in their order; b goes back, n takes a note, s skips."""
+GOLD: Final = "gold"
+"""Name of the labels of a reviewer without a name."""
+_FORM: Final = 1
+_OF_MODEL: Final = frozenset({"reply", "value", "error", "agree", "replies"})
+"""Columns of a map's result, which tell the model's label."""
+_FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
+"""Beginnings of a cell that a spreadsheet computes."""
+_SHOWN: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A person's label of one row.
+
+    Args:
+        key: the row's name in the file.
+        reviewer: the person's name.
+        label: the label; ``None`` for a row that was skipped.
+        note: the person's note.
+        seen: whether the model's label was shown to this person before.
+        at: the time, in ISO 8601 and UTC.
+    """
+
+    key: str
+    reviewer: str
+    label: str | None
+    note: str
+    seen: bool
+    at: str
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Judgement | None:
+        """Return the judgement of a line; ``None`` if it is none.
+
+        Args:
+            value: the line's JSON.
+        """
+        names = ("key", "reviewer", "label", "note", "at")
+        key, reviewer, label, note, at = (value.get(name) for name in names)
+        texts = (key, reviewer, note, at)
+        if not all(isinstance(text, str) for text in texts) or not isinstance(label, str | None):
+            return None
+        return cls(str(key), str(reviewer), label, str(note), value.get("seen") is True, str(at))
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """How a sample was drawn, as the first line of a file has it.
+
+    Args:
+        seed: the seed: the sample are the rows whose SHA-256 with the seed comes first.
+        n: number of the rows to review.
+        rows: number of all rows.
+        labels: the labels to choose from.
+        show: the columns that a person reads.
+        at: the time, in ISO 8601 and UTC.
+    """
+
+    seed: int
+    n: int
+    rows: int
+    labels: tuple[str, ...]
+    show: tuple[str, ...]
+    at: str
+
+
+class Review:
+    """Sample of the rows of a table, and the labels that persons gave.
+
+    Args:
+        frame: a table of pandas, polars or pyarrow, a dict of columns, or a list of dicts.
+        labels: the labels to choose from.
+        n: number of rows to review.
+        seed: seed of the sample; ``None`` for that of the file, or a new one.
+        show: the columns that a person reads; ``None`` for the only one that is not the model's.
+        model: the column with the model's label, which is shown after the person's.
+        file: the file; ``None`` for one in the working folder, named for the texts.
+        reviewer: the person's name.
+
+    Raises:
+        InputError: the table, the labels or the file do not fit.
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        labels: Iterable[Any],
+        *,
+        n: int = 50,
+        seed: int | None = None,
+        show: str | Sequence[str] | None = None,
+        model: str = "reply",
+        file: str | Path | None = None,
+        reviewer: str = GOLD,
+    ) -> None:
+        """Read the file, and draw the sample."""
+        rows = rows_of(frame)
+        if not rows:
+            raise InputError("The table has no rows.")
+        if n < 1:
+            raise InputError(f"n is a number of rows from 1, not {n}.")
+        self.labels = _labels(labels)
+        self.reviewer = without_lone_surrogates(reviewer).strip() or GOLD
+        self.show = _columns_to_show(rows[0], show, model)
+        self._texts = [[_text(cell(row, column)) for column in self.show] for row in rows]
+        self._of_model = [Scale("nominal", None).label(row.get(model)) for row in rows]
+        self._keys = _keys(self._texts)
+        self._places = {key: place for place, key in enumerate(self._keys)}
+        name = file or f"review-{digest([list(self.show), self._texts])[:12]}.jsonl"
+        self.file = Path(name)
+        self._told: set[int] = set()
+        """Places of the rows whose model's label was told to this reviewer."""
+        self.unread = 0
+        """Number of lines of the file that are no judgements, such as a damaged one."""
+        drawn, self._judgements = self._read()
+        if drawn is not None and seed not in {None, drawn.seed}:
+            raise InputError(
+                f"{self.file.name} has a sample that was drawn with seed {drawn.seed}, and not "
+                f"{seed}.",
+                hint="file=… begins another review.",
+            )
+        known = secrets.randbelow(2**32) if seed is None else seed
+        self.seed = known if drawn is None else drawn.seed
+        by_chance = sorted(range(len(rows)), key=lambda place: _rank(self.seed, self._keys[place]))
+        self.sample = tuple(by_chance[:n])
+        """Places of the rows to review, from 0, in the order in which they are shown."""
+        self._drawn = Drawn(self.seed, n, len(rows), self.labels, self.show, "")
+        self._is_drawn = drawn is not None and self._drawn == _without_time(drawn)
+
+    # --- What is shown --------------------------------------------------------------------------
+
+    def text(self, place: int) -> list[tuple[str, str]]:
+        """Return what a person reads of a row: names of columns, and texts.
+
+        Args:
+            place: the row's place, from 0.
+        """
+        return list(zip(self.show, self._texts[place], strict=True))
+
+    def model_label(self, place: int) -> str | None:
+        """Return the model's label of a row, if this reviewer has given one; else ``None``.
+
+        Args:
+            place: the row's place, from 0.
+        """
+        if not any(each.label is not None for each in self._of(place)):
+            return None
+        self._told.add(place)
+        return self._of_model[place]
+
+    def judgement(self, place: int) -> Judgement | None:
+        """Return the last judgement of a row by this reviewer.
+
+        Args:
+            place: the row's place, from 0.
+        """
+        return next(reversed(self._of(place)), None)
+
+    def _of(self, place: int) -> list[Judgement]:
+        key = self._keys[place]
+        return [e for e in self._judgements if e.key == key and e.reviewer == self.reviewer]
+
+    # --- Labels ---------------------------------------------------------------------------------
+
+    def give(self, place: int, label: str | None, note: str = "") -> None:
+        """Record a label at once, in the file. An earlier one stays there; the last one counts.
+
+        Args:
+            place: the row's place, from 0.
+            label: one of the labels; ``None`` skips the row.
+            note: a note, in any words.
+
+        Raises:
+            InputError: there is no such label.
+            ChatError: the file cannot be written.
+        """
+        if label is not None and label not in self.labels:
+            raise InputError(f"{one_line(repr(label))} is none of the labels.")
+        seen = place in self._told
+        note = without_lone_surrogates(note).strip()
+        now = iso(datetime.now(UTC)) or ""
+        given = Judgement(self._keys[place], self.reviewer, label, note, seen, now)
+        lines: list[dict[str, Any]] = [asdict(given)]
+        if not self._is_drawn:
+            lines.insert(0, {"review": _FORM, **asdict(self._drawn), "at": now})
+        self._append(lines)
+        self._is_drawn = True
+        self._judgements.append(given)
+
+    @property
+    def gold(self) -> list[str | None]:
+        """The labels of this reviewer, row by row; ``None`` where there is none."""
+        return self.columns.get(self.reviewer, [None] * len(self._keys))
+
+    @property
+    def columns(self) -> dict[str, list[str | None]]:
+        """The labels of each reviewer by name, row by row, as the file has them now."""
+        self._judgements = self._read()[1]
+        columns: dict[str, list[str | None]] = {}
+        for each in self._judgements:
+            column = columns.setdefault(each.reviewer, [None] * len(self._keys))
+            if each.key in self._places:
+                column[self._places[each.key]] = each.label
+        return columns
+
+    @property
+    def reviewed(self) -> int:
+        """Number of the drawn rows that this reviewer has labelled."""
+        return sum(self._is_labelled(place) for place in self.sample)
+
+    def _is_labelled(self, place: int) -> bool:
+        judgement = self.judgement(place)
+        return judgement is not None and judgement.label is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return how the sample was drawn, and how many rows each person labelled, as JSON.
+
+        ``changed`` counts the labels that a person changed after the model's label was shown.
+        """
+        people = []
+        for name, column in self.columns.items():
+            labels: dict[str, str] = {}
+            changed = 0
+            for each in self._judgements:
+                if each.reviewer == name and each.label is not None:
+                    changed += each.seen and labels.get(each.key, each.label) != each.label
+                    labels[each.key] = each.label
+            count = sum(label is not None for label in column)
+            people.append({"reviewer": name, "labelled": count, "changed": changed})
+        return {
+            "file": self.file.name,
+            "seed": self.seed,
+            "n": len(self.sample),
+            "rows": len(self._keys),
+            "labels": [*self.labels],
+            "reviewers": people,
+        }
+
+    # --- Without a page -------------------------------------------------------------------------
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write a CSV file to fill in: the drawn rows, with columns ``label`` and ``note``.
+
+        Args:
+            path: the file, which does not exist yet.
+
+        Raises:
+            InputError: there is such a file, or it cannot be written.
+        """
+        target = Path(path)
+        if target.exists():
+            raise InputError(f"{target.name} exists already, and may be filled in: it is kept.")
+        lines = io.StringIO()
+        writer = csv.writer(lines)
+        writer.writerow(["id", *(f"text: {name}" for name in self.show), "label", "note"])
+        for place in self.sample:
+            given = self.judgement(place)
+            label = "" if given is None else given.label or ""
+            note = "" if given is None else given.note
+            texts = (_inert(text) for text in (*self._texts[place], label, note))
+            writer.writerow([_id(self._keys[place]), *texts])
+        try:
+            replace_content(target, lines.getvalue().encode("utf-8-sig"))
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise InputError(f"{target.name} cannot be written: {why}.") from None
+
+    def read_csv(self, path: str | Path) -> int:
+        """Record the labels of a filled-in CSV file; return how many are new.
+
+        Args:
+            path: the file that :meth:`to_csv` wrote; commas, semicolons or tabs are between cells.
+
+        Raises:
+            InputError: it is no such file, or has another label; then nothing is recorded.
+        """
+        source = Path(path)
+        content = content_of(source)
+        if content is None:
+            raise InputError(f"There is no file {source.name}.")
+        text = content.decode("utf-8-sig", "replace")
+        head = text.partition("\n")[0]
+        mark = max(",;\t", key=head.count)
+        rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=mark))
+        if not rows or not {"id", "label"} <= rows[0].keys():
+            raise InputError(
+                f"{source.name} has no columns id and label.",
+                hint="review.to_csv(…) writes a file to fill in.",
+            )
+        places = {_id(key): place for key, place in self._places.items()}
+        new = []
+        for number, row in enumerate(rows, start=2):
+            label = self._typed_label(row["label"] or "", f"{source.name}, line {number}")
+            if label is None:
+                continue
+            if row["id"] not in places:
+                raise InputError(f"{source.name}, line {number}: the table has no such row.")
+            place = places[row["id"]]
+            note = _typed(row.get("note") or "")
+            before = self.judgement(place)
+            if before is None or (before.label, before.note) != (label, note):
+                new.append((place, label, note))
+        for place, label, note in new:
+            self.give(place, label, note)
+        return len(new)
+
+    def _typed_label(self, text: str, where: str) -> str | None:
+        typed = text.strip()
+        if not typed:
+            return None
+        for label in (typed, _typed(typed)):
+            if label in self.labels:
+                return label
+        raise InputError(
+            f"{where}: {one_line(repr(typed))} is none of the labels. Nothing was recorded."
+        )
+
+    def __repr__(self) -> str:
+        """Return the state of the review, and how to go on."""
+        count = counted(len(self.sample), "row")
+        return (
+            f"<review: {self.reviewed:,} of {count} labelled by {one_line(self.reviewer)}, "
+            f"drawn from {len(self._keys):,} with seed {self.seed}; {self.file.name}>"
+        )
+
+    # --- The file -------------------------------------------------------------------------------
+
+    def _read(self) -> tuple[Drawn | None, list[Judgement]]:
+        """Return how the sample was drawn last, and all judgements in their order."""
+        content = content_of(self.file)
+        drawn = None
+        judgements = []
+        self.unread = 0
+        for line in (content or b"").splitlines():
+            try:
+                value = json_of_file(line)
+            except ValueError:
+                value = None
+            if isinstance(value, dict) and value.get("review") == _FORM:
+                drawn = _drawn(value) or drawn
+                continue
+            judgement = Judgement.of(value) if isinstance(value, dict) else None
+            if judgement is None:
+                self.unread += bool(line.strip())
+            else:
+                judgements.append(judgement)
+        if content and drawn is None:
+            raise InputError(f"{self.file.name} is no file of a review.")
+        return drawn, judgements
+
+    def _append(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Add lines to the file, and bring them to the disk."""
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        try:
+            with folder_lock(self.file.absolute().parent), open_to_change(self.file) as file:
+                end = file.seek(0, io.SEEK_END)
+                if end:
+                    file.seek(end - 1)
+                    if file.read(1) != b"\n":  # of a process that was killed
+                        text = f"\n{text}"
+                file.seek(end)
+                _write(file, text.encode(), end)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise ChatError(
+                f"{self.file.name} cannot be written: {why}.", hint="The label was not recorded."
+            ) from None
+
+
+def _write(file: io.FileIO, content: bytes, end: int) -> None:
+    """Write lines at the end of a file, whole or not at all, and bring them to the disk."""
+    if file.write(content) != len(content):
+        file.truncate(end)
+        raise OSError("the disk is full")
+    os.fsync(file.fileno())
+
+
+def _labels(labels: Iterable[Any]) -> tuple[str, ...]:
+    if isinstance(labels, str):
+        raise InputError("labels is a list of labels, and not one text.")
+    found = Scale.of("nominal", labels).labels or ()
+    if not found or len({*found}) < len(found) or len(found) > len(KEYS):
+        raise InputError(
+            f"labels is a list of 1 to {len(KEYS)} different labels: each has a key of its own."
+        )
+    return tuple(without_lone_surrogates(label) for label in found)
+
+
+def _columns_to_show(
+    row: Mapping[str, Any], show: str | Sequence[str] | None, model: str
+) -> tuple[str, ...]:
+    """Return the columns that a person reads, none of which tells the model's label."""
+    if show is not None:
+        chosen = (show,) if isinstance(show, str) else tuple(show)
+        if model in chosen:
+            raise InputError(
+                f"{one_line(model)} is the model's label, which is hidden until the person's is "
+                "given."
+            )
+        return chosen
+    own = _OF_MODEL | {model}
+    others = [name for name in row if name not in own and not name.startswith(f"{model}_")]
+    names = [name for name in others if name != IT]
+    if len(names) == 1:
+        return tuple(names)
+    if not names and isinstance(row[IT], str):
+        return (IT,)
+    listed = one_line(", ".join(names), _SHOWN) or "none"
+    raise InputError(
+        f"Which columns is a person to read? Besides the model's there are: {listed}.",
+        hint='show="text" names them; no other is shown, as it may tell a label.',
+    )
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else without_lone_surrogates(str(value))
+
+
+def _keys(texts: Sequence[Sequence[str]]) -> list[str]:
+    """Return a name for each row: the digest of its text, and of its number among equal ones."""
+    seen: Counter[str] = Counter()
+    keys = []
+    for row in texts:
+        of_text = digest(list(row))
+        seen[of_text] += 1
+        keys.append(digest([of_text, seen[of_text]]))
+    return keys
+
+
+def _rank(seed: int, key: str) -> str:
+    """Return the place of a row in a random order, which is the same on each machine."""
+    return hashlib.sha256(f"{seed}:{key}".encode()).hexdigest()
+
+
+def _drawn(value: Mapping[str, Any]) -> Drawn | None:
+    """Return how a sample was drawn, of a line; ``None`` if it does not say."""
+    numbers = [value.get(name) for name in ("seed", "n", "rows")]
+    lists = [value.get(name) for name in ("labels", "show")]
+    if not all(type(number) is int for number in numbers):
+        return None
+    if not all(isinstance(each, list) for each in lists):
+        return None
+    labels, show = (tuple(map(str, each or ())) for each in lists)
+    seed, n, rows = (int(number or 0) for number in numbers)
+    return Drawn(seed, n, rows, labels, show, str(value.get("at")))
+
+
+def _without_time(drawn: Drawn) -> Drawn:
+    return Drawn(drawn.seed, drawn.n, drawn.rows, drawn.labels, drawn.show, "")
+
+
+def _id(key: str) -> str:
+    """Return a row's name in a CSV file; no spreadsheet takes it for a number."""
+    return f"row-{key[:16]}"
+
+
+def _inert(text: str) -> str:
+    """Return a text that no spreadsheet computes."""
+    return f"'{text}" if text.startswith(_FORMULAS) else text
+
+
+def _typed(text: str) -> str:
+    """Return a text without the mark of :func:`_inert`."""
+    typed = text.strip()
+    return typed[1:] if typed.startswith("'") and typed[1:].startswith(_FORMULAS) else typed
