@@ -206,6 +206,15 @@ class ReplyFormatError(ChatError):
 class ChatInterrupted(_ErrorBase, KeyboardInterrupt):
     """Stop of a reply by a person; the text so far is in ``reply``."""
 
+    is_shown: bool = False
+    """Whether an output above the error shows the reply so far, marked as interrupted."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython shows; what the output above says is not said again."""
+        first, *hint = super()._render_traceback_()
+        kept = f"{type(self).__name__}: the text so far is kept."
+        return [kept if self.is_shown else first, *hint]
+
 
 @contextmanager
 def shown_at(place: Place) -> Iterator[None]:

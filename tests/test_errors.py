@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from served import in_ipython
 
 from chatmagic import errors
-from chatmagic.errors import ChatError
+from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.models import Credits, Reply
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -157,3 +157,18 @@ def test_an_error_makes_no_links_but_of_the_web() -> None:
         "ServiceError: It said javascript:/\u2060/x%0ay",
         "See https://a.b or data\u2060:text/html,z",
     ]
+
+
+def test_an_interrupt_is_told_once() -> None:
+    """Where the reply above says it already, the error's lines only say what to do."""
+    error = ChatInterrupted("Interrupted after 2 words.", hint="Ask again.")
+    assert error._render_traceback_() == [
+        "ChatInterrupted: Interrupted after 2 words.",
+        "Ask again.",
+    ]
+    error.is_shown = True
+    assert error._render_traceback_() == [
+        "ChatInterrupted: the text so far is kept.",
+        "Ask again.",
+    ]
+    assert str(error) == "Interrupted after 2 words. Ask again."

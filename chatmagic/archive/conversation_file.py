@@ -105,7 +105,7 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
 
         record = replace(record, values=turn.values) if keep_values else record.bare
         # Only the present reply of a turn is saved, not the earlier ones.
-        record = replace(record, in_place_of=(), continues=None, picked=False)
+        record = replace(record, in_place_of=(), continues=None, picked=False, compared=False)
         records[number] = turn.carried.listed_in(record, shown)
     return records
 

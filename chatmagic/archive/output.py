@@ -112,6 +112,7 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
         for line in (*_states(reply, record), *merged)
     )
     head = notes_html(_lines_above(record))
+    head += compared_html(_compared_settings(record))
     text = f"{record.block}\n{reply.text}" if record.block else reply.text
     # The rest of a JSON value is no JSON.
     format = "text" if record.continues and format == "json" else format
@@ -150,6 +151,7 @@ def _markdown(reply: Reply, record: Record, body: str) -> str:
     footer = credit_line(reply, record)[1]
     blocks = [
         *(f"*{words(line)}*" for line in _lines_above(record)),
+        *(f"**{words(settings)}**" for settings in [_compared_settings(record)] if settings),
         body,
         *(f"**{words(line)}**" for line in _states(reply, record)),
         *(
@@ -181,6 +183,22 @@ def notes_html(notes: Iterable[str]) -> str:
     """
     style = f"{QUIET} margin: 0 0 0.4em;"
     return "".join(f'<p style="{style}">{escape(plain.visible(note))}</p>' for note in notes)
+
+
+def compared_html(settings: str) -> str:
+    """Return the settings of a reply that is compared with others, as a head; empty without any.
+
+    Args:
+        settings: the settings, in words.
+    """
+    head = f'<p class="chatmagic-compared" style="{STATE_STYLE}">{escape(settings)}</p>'
+    return settings and head
+
+
+def _compared_settings(record: Record) -> str:
+    """Return the settings of a reply that is compared with others, in words; else empty."""
+    words = gauge.settings_words(record.parameters, record.asked_model)
+    return words if record.compared else ""
 
 
 def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:

@@ -150,6 +150,7 @@ def joined_turn(first: Turn, part: Turn) -> Turn:
         in_place_of=record.in_place_of,
         continues=record.continues,
         picked=False,
+        compared=False,
         afresh=False,
         cut=0,
         block=None,

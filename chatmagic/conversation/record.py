@@ -100,6 +100,8 @@ class Record(ReplyFacts):
         picked: whether the reply is an earlier one that was put back.
         continues: digest of the turn whose reply this one continues (rule 22). Then ``turn`` names
             the turn with both parts, and ``reply`` only this part.
+        compared: whether it is one of several replies that were asked for together, each with other
+            settings.
         afresh: whether this part began the reply again, and stands alone, without the first part.
         cut: number of the first characters of this part that the joined reply leaves out.
         block: line that opens the code block in which this part continues; ``None`` for none.
@@ -133,6 +135,7 @@ class Record(ReplyFacts):
     block: str | None = json_field(exact_text)
     placeholder: str | None = json_field(exact_text)
     picked: bool = False
+    compared: bool = sparse_field(switch, default=False)
     afresh: bool = sparse_field(switch, default=False)
     earlier: tuple[int, str | None] = json_field(_earlier, _earlier_to_json, (0, None))
 

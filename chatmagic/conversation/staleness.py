@@ -120,7 +120,9 @@ class Causes:
             window: the turns that its request would carry now.
         """
         old = next((other for other in gone if other.first == came.first), None)
-        if old is None and (came.owner is None or came.owner not in [t.owner for t in gone]):
+        questions = [self.now.asked.get(other.first) for other in gone]
+        owners = {other.owner for other in (*gone, *questions) if other is not None}
+        if old is None and (came.owner is None or came.owner not in owners):
             return self._by_added(turn, came, gone, window)
         if came.number < turn.number:
             return self._cause("{} has another reply now", came)

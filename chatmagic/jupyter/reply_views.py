@@ -20,6 +20,7 @@ from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic.archive import output
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop, Drawn
+from chatmagic.render import gauge
 from chatmagic.render.sanitize import QUIET, frame, live_box, live_mark
 from chatmagic.safe_text import UNTYPESET, unlinked
 from chatmagic.session.events import Ask, Event, Outcome, TextView, View, Waiting, failure
@@ -131,6 +132,11 @@ class Live(Once):
             notes: lines on the request.
         """
         self._notes = output.notes_html(notes)
+        if self._ask.compared:
+            ask = self._ask
+            parameters = {"temperature": ask.temperature, "max_tokens": ask.max_tokens}
+            words = gauge.settings_words(parameters, ask.model)
+            self._notes += output.compared_html(words)
         self._end_wait()
         self._show(frame(self._notes + self._mark("Waiting for the reply.")))
         self._drawing.join(self._hear)

@@ -16,6 +16,19 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.render.sanitize import QUIET
 
 _CELLS: Final = 10
+_HEIGHT: Final = 5.0  # of a plot, in em
+_PLOT: Final = "display: flex; gap: 0.4em; margin: 0.8em 0 0.4em;"
+_SCALE: Final = (
+    "display: flex; flex-direction: column; justify-content: space-between; line-height: 1; "
+    "margin: -0.5em 0; text-align: right;"
+)
+_BARS: Final = (
+    f"flex: 1; min-width: 0; display: flex; align-items: flex-end; height: {_HEIGHT}em; "
+    "border-top: 1px dotted; border-bottom: 1px solid;"
+)
+_FEW_BARS: Final = 40  # which leave room between them on a phone
+# No wider than a finger.
+_BAR: Final = "max-width: 1.2em; box-sizing: border-box"
 _GROUP: Final = '<div class="chatmagic-gauge" role="group" aria-label="Credits">'
 # Colours are Jupyter's, else VS Code's, else those of the text around.
 _INK: Final = "var(--jp-ui-font-color1, var(--vscode-editor-foreground, currentColor))"
@@ -124,33 +137,54 @@ def large(credits: Credits | None, took: int | None) -> tuple[str, str]:
 
 
 def plot(bars: Sequence[tuple[int | None, Credits | None]], unit: str) -> str:
-    """Return a plot of requests over the whole width as HTML; empty if no figure is known.
+    """Return a plot of requests with a scale, as HTML; empty if no figure is known.
 
     Args:
         bars: the figure of each request, ``None`` is unknown; the credits after it, for the colour.
         unit: unit of the figures, in the plural.
     """
-    most = max((figure for figure, _ in bars if figure is not None), default=None)
-    if most is None:
+    known = [figure for figure, _ in bars if figure is not None]
+    if not known:
         return ""
+    top = _top_of_scale(max(known))
     latest = f"the latest {len(bars):,}, oldest first"
-    words = f"{unit.capitalize()} of each request ({latest}): {most:,} at most; ? is not known."
-    drawn = []
-    for figure, after in bars:
-        # A border, unlike a background, is printed, and shown in a theme of forced colours.
-        height = 0.1 + 4 * (figure or 0) / max(most, 1)
-        colour = "transparent" if figure is None else _COLOURS.get(crediting.level(after), _INK)
-        title = f"{'?' if figure is None else f'{figure:,}'} {unit}"
-        title += "" if after is None else f"; {crediting.left_words(after)}"
-        drawn.append(
-            f'<span title="{title}" style="flex: 1; border-bottom: {height:.2f}em solid {colour};">'
-            f"{'?' if figure is None else ''}</span>"
-        )
+    words = f"{unit.capitalize()} of each request ({latest}): {max(known):,} at most"
+    words += "; dashed is not known." if len(known) < len(bars) else "."
+    drawn = "".join(_plot_bar(figure, after, top, unit) for figure, after in bars)
+    gap = "3px" if len(bars) <= _FEW_BARS else "1px"
+    labels = "".join(f"<span>{at:,}</span>" for at in (top, 0))
     return (
-        f'<div role="img" aria-label="{words}"><div style="display: flex; align-items: flex-end; '
-        f'gap: 1px; text-align: center;">{"".join(drawn)}</div>'
+        f'<div role="img" aria-label="{words}"><div style="{_PLOT}">'
+        f'<div style="{QUIET} {_SCALE}">{labels}</div>'
+        f'<div style="{_BARS} gap: {gap};">{drawn}</div></div>'
         f'<div style="{QUIET}">{words}</div></div>'
     )
+
+
+def _plot_bar(figure: int | None, after: Credits | None, top: int, unit: str) -> str:
+    """Return the bar of one request.
+
+    Args:
+        figure: its figure; ``None`` is unknown.
+        after: the credits after it; ``None`` is unknown.
+        top: the figure at the top of the scale.
+        unit: unit of the figures.
+    """
+    # A border, unlike a background, is printed, and shown in a theme of forced colours.
+    edge = f"height: {_HEIGHT / 3:.2f}em; border: 1px dashed {_INK}; border-bottom: none"
+    if figure is not None:
+        height = 0.1 + (_HEIGHT - 0.1) * figure / top
+        colour = _COLOURS.get(crediting.level(after), _INK)
+        edge = f"border-bottom: {height:.2f}em solid {colour}"
+    title = f"{'?' if figure is None else f'{figure:,}'} {unit}"
+    title += "" if after is None else f"; {crediting.left_words(after)}"
+    return f'<span title="{title}" style="flex: 1; {edge}; {_BAR}"></span>'
+
+
+def _top_of_scale(most: int) -> int:
+    """Return the least of 1, 2, 5, 10, 20, 50 … that is no less than a figure."""
+    power = int("1".ljust(len(str(max(most, 1))), "0"))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= most)
 
 
 def _blocks(credits: Credits | None) -> int | None:

@@ -45,6 +45,7 @@ class Ask(RequestFacts):
             reports, if it does.
         part: the turn whose reply it continues, in place of ``again``; ``None`` asks again from the
             start.
+        compared: whether it is asked several times, each with other settings.
         notes: lines on the values in the prompt, to show while the reply is awaited.
         background: for a question in the background the page's name of its cell, empty if unknown;
             ``None`` for a cell that waits for the reply.
@@ -60,6 +61,7 @@ class Ask(RequestFacts):
     fit: bool = False
     order: tuple[str, ...] | None = None
     part: Turn | None = None
+    compared: bool = False
     notes: tuple[str, ...] = ()
     background: str | None = field(default=None, repr=False)
     instructions: str | None = None

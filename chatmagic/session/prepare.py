@@ -245,7 +245,7 @@ def _record_of(prepared: Prepared, turn: Turn, earlier: Sequence[Turn]) -> Recor
     """Return the record of a turn."""
     record = turn.to_record(prepared.digest, prepared.window.shown)
     digests = dict.fromkeys(other.recorded_digest for other in earlier)
-    record = replace(record, in_place_of=tuple(digests))
+    record = replace(record, in_place_of=tuple(digests), compared=prepared.ask.compared)
     part = prepared.ask.part
     if part is None:
         return record

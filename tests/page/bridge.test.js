@@ -135,6 +135,33 @@ test("a reply under way is painted", (t) => {
   stop();
 });
 
+test("a prompt in sight keeps its place while its reply grows; elsewhere the browser scrolls", (t) => {
+  const [paint] = samples("to the bridge").filter(({ kind }) => kind === "paint");
+  let top = 20;
+  const scroller = { style: {}, getBoundingClientRect: () => ({ top: 10, bottom: 500 }) };
+  const cell = { closest: () => scroller, getBoundingClientRect: () => ({ top }) };
+  const box = Object.assign(document.createElement("div"), { closest: () => cell });
+  const { querySelectorAll } = document;
+  document.querySelectorAll = (selector) => (selector === `.chatmagic-live-${paint.live}` ? [box] : []);
+  t.after(() => Object.assign(document, { querySelectorAll }));
+  const { model, stop } = open(new Model(), { ...STATE, asks: {} });
+  const painted = (serial, last = false) => {
+    model.receive({ ...paint, serial, keep: 0, blocks: ["<p>A</p>"], last });
+    return scroller.style.overflowAnchor;
+  };
+  assert.equal(painted(0), "none");
+  top = -300;
+  assert.equal(painted(1), "");
+  top = 20;
+  assert.equal(painted(2), "none");
+  assert.equal(painted(3, true), "none"); // the front end has yet to draw the last state
+  pass(5000);
+  assert.equal(scroller.style.overflowAnchor, "");
+  painted(4);
+  stop();
+  assert.equal(scroller.style.overflowAnchor, "");
+});
+
 test("an output that shows a reply as under way is settled when nothing more comes of it", () => {
   const model = new Model();
   const shown = (live, more = "") => `<div class="chatmagic"><div class="chatmagic-reply chatmagic-live chatmagic-live-${live}${more}" dir="auto">`;

@@ -185,17 +185,27 @@ def test_the_large_gauge_is_a_named_group() -> None:
 
 
 def test_the_plot_has_a_bar_for_each_request() -> None:
-    """The highest is the most; 0 is a line; unknown is a ``?``; colours are the gauge's."""
+    """On a scale, no wider than a finger; unknown is dashed; colours are the gauge's."""
     html = gauge.plot(
         [(4, figures(10, 9)), (0, figures(10, 1)), (None, None), (2, None)], "credits"
     )
     bars = re.findall(r"flex: 1; border-bottom: ([\d.]+)em solid (.*?);", html)
-    assert [height for height, _ in bars] == ["4.10", "0.10", "0.10", "2.10"]
-    shades = [re.findall("success|warn|transparent|^var", colour) for _, colour in bars]
-    assert shades == [["success"], ["warn"], ["transparent"], ["var"]]
-    words = "Credits of each request (the latest 4, oldest first): 4 at most; ? is not known."
-    assert Page(html).heard == f"?{words}"
+    assert [height for height, _ in bars] == ["4.02", "0.10", "2.06"]
+    assert [re.findall("success|warn|^var", colour)[0] for _, colour in bars] == [
+        "success",
+        "warn",
+        "var",
+    ]
+    assert html.count("1px dashed") == html.count('title="? credits"') == 1
+    assert html.count("max-width: 1.2em") == 4
+    words = "Credits of each request (the latest 4, oldest first): 4 at most; dashed is not known."
+    assert Page(html).heard == f"50{words}"
     assert f'role="img" aria-label="{words}"' in html
     assert 'title="0 credits; credits low: 1 of 10 left"' in html
     assert "0.10em" in gauge.plot([(0, None)], "tokens")
+    for most, top in ((0, "1"), (1, "1"), (3, "5"), (12, "20"), (99, "100"), (5_001, "10,000")):
+        plot = Page(gauge.plot([(most, None)], "tokens")).heard
+        assert (
+            plot == f"{top}0Tokens of each request (the latest 1, oldest first): {most:,} at most."
+        )
     assert gauge.plot([(None, None)], "tokens") == gauge.plot([], "tokens") == ""

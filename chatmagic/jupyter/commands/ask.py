@@ -201,6 +201,8 @@ def _sent(
         result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:
         result = reply = error.reply
+        if isinstance(error, ChatInterrupted) and reply is not None:
+            error.is_shown = ask.shown and reply.state != "complete"
         raise
     finally:
         if output and reply is not None:

@@ -22,6 +22,8 @@ from chatmagic.session.meter import Meter
 
 MOST_SHOWN: Final = 20
 """The largest number of rows in the table, which shows the latest requests."""
+LEAST_PLOTTED: Final = 10
+"""The smallest number of requests that are plotted; fewer are read more easily in the table."""
 MOST_PLOTTED: Final = 100
 """The largest number of bars in the plot."""
 _HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
@@ -73,9 +75,12 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
     shown = rows[-MOST_SHOWN:]
     cells = [row[: len(heads)] for row in map(_cells, shown, [None, *shown])]
     table = transcript.table(heads, cells, "Requests")
+    limits = ledger.limit_words()
+    if len(rows) < LEAST_PLOTTED:
+        return transcript.page(sentence, *limits, table, *captions, name="Usage")
     html, text = transcript.folded("Each request as a table", table, *captions)
     plot = _plot(meter.credits, rows[-MOST_PLOTTED:])
-    return transcript.page(sentence, *ledger.limit_words(), (plot + html, text), name="Usage")
+    return transcript.page(sentence, *limits, (plot + html, text), name="Usage")
 
 
 def _lately(meter: Meter) -> str:

@@ -90,7 +90,7 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
         _agree(f"{len(asks)} requests{takes and f': {takes}'}.")
     reply = None
     for ask in asks:
-        reply = send_question(kernel, ask, execution)
+        reply = send_question(kernel, replace(ask, compared=len(asks) > 1), execution)
     return reply
 
 
@@ -191,6 +191,7 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
             owner=execution.cell,
             in_place_of=tuple(digests),
             picked=True,
+            compared=False,
             continues=None,
         )
         record = picked.carried.listed_in(record, above.shown)

@@ -21,7 +21,7 @@ from shells import FIXED, KEY, Shell
 
 from chatmagic.client import stream as streaming
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.jupyter.commands.credits import usage
+from chatmagic.jupyter.commands.credits import LEAST_PLOTTED, usage
 from chatmagic.models import Reply
 from chatmagic.protocol.credits import OTHERS
 from chatmagic.session.current import current_session
@@ -157,9 +157,13 @@ def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
     )
     assert " ".join(lines[3].split()[-8:]) == "cell 1 + 2 97 94 3 alone"
     assert " ".join(lines[7].split()[2:]) == "python 1 + 2 85 82 3 alone"
+    assert "<details>" not in usage.html
+    for _ in range(4):
+        bare.do("chatmagic.ask('Hello?')")
+    usage = bare.do("%chat_credits --usage")
     titles = re.findall('title="(.*?)"', usage.html)
     assert titles[0] == "? credits; 97 of 100 credits left"
-    assert titles[1:] == [f"3 credits; {left} of 100 credits left" for left in range(94, 81, -3)]
+    assert titles[1:] == [f"3 credits; {left} of 100 credits left" for left in range(94, 69, -3)]
     assert "<details><summary>Each request as a table</summary>" in usage.html
     assert usage.html.count(OTHERS) == 1
     rows = list(current_session().ledger.rows)
@@ -220,7 +224,7 @@ def test_a_long_ledger_is_cut() -> None:
 
 
 def test_a_date_is_said_once() -> None:
-    """A row has it if the row before has another; without credits tokens are drawn."""
+    """A row has it if the row before has another; few rows are no plot."""
     ledger = new_ledger(GivenEnvironment)
     row = LedgerRow(
         number=1, time=NOW, service="a", entry="cell", cell=None, request="0", total_tokens=5
@@ -230,7 +234,12 @@ def test_a_date_is_said_once() -> None:
     html, text = usage(ledger, "a")
     shown = [line.split()[1:3] for line in text.splitlines()[2:5]]
     assert shown == [["2026-01-01", "12:00:00"], ["13:00:00", "cell"], ["2026-01-02", "01:00:00"]]
-    assert html.count('title="5 tokens"') == 3
+    assert "<details>" not in html
+    assert 'role="img"' not in html
+    ledger.rows.extend([row] * (LEAST_PLOTTED - 3))
+    html, _ = usage(ledger, "a")
+    assert html.count('title="5 tokens"') == LEAST_PLOTTED  # without credits tokens are drawn
+    assert "<details><summary>Each request as a table" in html
 
 
 def test_rows_have_names_for_people() -> None:

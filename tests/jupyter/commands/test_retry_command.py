@@ -99,6 +99,13 @@ def test_settings_are_compared(
         (0.5, bodies(emulator)[0]["messages"]),
         (1.5, bodies(emulator)[0]["messages"]),
     ]
+    for message in ran.messages:  # also while they arrive
+        assert re.search(
+            r'<p class="chatmagic-compared"[^>]*>t [01].5', message["data"]["text/html"]
+        )
+    (first, second) = ran.outputs
+    assert ">t 0.5 · max 3</p>" in first["data"]["text/html"]
+    assert "**t 1.5 · max 3**" in second["data"]["text/markdown"]
     asked_for, answers = list[str](), iter(["no", "yes"])
 
     def answer(words: str) -> str:
@@ -125,6 +132,8 @@ def test_settings_are_compared(
     assert "-t 0 -t 0.7 asks with each number; -t $t or -t {t} takes it from the" in refused
     assert "dash" not in refused
     assert len(bodies(emulator)) == 9
+    assert "chatmagic-compared" not in shell.page("%chat_retry -t 0 1", "u").html
+    assert "chatmagic-compared" not in shell.page("%chat_retry --pick 2 1", "p").html
 
 
 def test_a_replay_compares_without_a_question(

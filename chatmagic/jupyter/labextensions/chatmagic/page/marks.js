@@ -18,6 +18,7 @@ const NOTE_STYLE =
   "padding-inline-start: 8px; font-family: var(--jp-ui-font-family); " +
   "font-size: var(--jp-ui-font-size1, 13px); color: var(--jp-ui-font-color1, inherit);";
 const MARK_STYLE = `${NOTE_STYLE} border-inline-start: 3px double currentColor;`;
+const WITH_BUTTON_STYLE = `${NOTE_STYLE} display: flex; flex-wrap: wrap; align-items: center; gap: 0 8px;`;
 
 /**
  * @typedef {{run: (cells: string[]) => void, stop: (live: string) => void}} NoteActions actions of the
@@ -83,7 +84,7 @@ function putMark(node, words) {
 function putBelow(node, below, run) {
   if (!below) return removeNote(node, STALE_BELOW);
   const again = button("retry", RUN_AGAIN, () => run(below.cells), RUN_AGAIN);
-  putNote(node, STALE_BELOW, JSON.stringify(below), [make("span", "", below.words), again]);
+  putNote(node, STALE_BELOW, JSON.stringify(below), [make("span", "", below.words), again], WITH_BUTTON_STYLE);
 }
 
 /**
@@ -95,7 +96,8 @@ function putBelow(node, below, run) {
 function putAsking(node, live, stop) {
   if (!live) return removeNote(node, ASKING);
   const words = make("span", "", "The reply arrives in the background.");
-  putNote(node, ASKING, live, [words, button("stop", STOP_REPLY, () => stop(live), STOP_REPLY)]);
+  const stopping = button("stop", STOP_REPLY, () => stop(live), STOP_REPLY);
+  putNote(node, ASKING, live, [words, stopping], WITH_BUTTON_STYLE);
 }
 
 /**
@@ -121,9 +123,9 @@ function removeNote(node, kind) {
  * @param {string} kind
  * @param {string} state that the content depends on
  * @param {Array<string | Node>} content
- * @param {string} [style]
+ * @param {string} style
  */
-function putNote(node, kind, state, content, style = NOTE_STYLE) {
+function putNote(node, kind, state, content, style) {
   if (noteIn(node, kind)?.dataset.state === state) return;
   removeNote(node, kind);
   // Enter belongs to a button of the note, not to the notebook.

@@ -6,6 +6,7 @@ import { cellList, cellNamed, cellsRunHere } from "./notebook.js";
 import {
   addLiveOutput, addSettledOutput, endOutputs, liveOutputs, saveOutputs, settleOutputs,
 } from "./outputs.js";
+import { ScrollAnchor } from "./scroll_anchor.js";
 
 /** Milliseconds until a reply has its last state, unless the page was reloaded meanwhile. */
 const SETTLED_MS = 5000;
@@ -21,6 +22,7 @@ export class RepliesUnderWay {
     this.send = send;
     this.asks = asks;
     this.painter = new Painter(document);
+    this.anchor = new ScrollAnchor();
     /** Hides the note in outputs under way that they are not complete, which is for files. */
     this.style = document.createElement("style");
     document.head.append(this.style);
@@ -63,6 +65,7 @@ export class RepliesUnderWay {
     setTimeout(() => {
       if (this.stopped) return;
       const names = this.names();
+      if (!names.size) this.anchor.release();
       for (const { live } of liveOutputs(this.cells())) {
         if (!names.has(live)) this.send({ kind: "lacks", live });
       }
@@ -73,6 +76,7 @@ export class RepliesUnderWay {
   paint(paint) {
     if (paint.last) this.askSettled();
     const isNew = !this.painter.replies.has(paint.live);
+    this.anchor.hold(this.painter.shown(paint.live));
     this.painter.take(paint);
     if (isNew) this.draw();
     const cell = cellNamed(this.context, paint.cell);
@@ -112,6 +116,7 @@ export class RepliesUnderWay {
   /** Paint no more; painted parts stay. */
   stop() {
     this.stopped = true;
+    this.anchor.release();
     this.painter.forget();
     this.style.remove();
   }
