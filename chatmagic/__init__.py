@@ -1,14 +1,15 @@
 """Chat with a hosted completion service from a Jupyter notebook (see the README).
 
-A folder imports only from folders above its own row. The folders of the third row do not import one
-another, nor do ``audit`` and ``session``. ``tests/test_project.py`` checks this table.
+A folder imports only from folders above its own row. The folders of the fourth row do not import
+one another, nor do ``audit`` and ``session``. ``tests/test_project.py`` checks this table.
 
 =============================================  ==============================================
 folder                                         third-party packages
 =============================================  ==============================================
 top level: advice, errors, models, text, …
 protocol
-client, conversation, render, emulator         client: platformdirs, requests, urllib3;
+emulator
+client, conversation, render                   client: platformdirs, requests, urllib3;
                                                render: markdown-it-py, nh3, pygments
 archive                                        nbformat
 cassette

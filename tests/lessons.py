@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, cast
 
@@ -26,11 +27,13 @@ sys.path.insert(0, str(ROOT))
 
 from chatmagic.emulator.server import FRESH, Emulator, Settings  # noqa: E402 - found by the line above
 
+NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
+"""The time of the lessons' clock, so that their outputs repeat."""
 RECORDED: Final = {
-    "02-conversations": replace(FRESH, delay=0.0),
-    "03-credits": replace(FRESH, delay=0.0, credits=30, cost=9),
-    "04-panel": replace(FRESH, delay=0.0),
-    "06-analysis": replace(FRESH, delay=0.0),
+    "02-conversations": replace(FRESH, delay=0.0, now=NOON),
+    "03-credits": replace(FRESH, delay=0.0, now=NOON, credits=30, cost=9),
+    "04-panel": replace(FRESH, delay=0.0, now=NOON),
+    "06-analysis": replace(FRESH, delay=0.0, now=NOON),
 }
 """How the emulator behaves that the cassettes are recorded from."""
 

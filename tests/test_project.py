@@ -32,14 +32,15 @@ TOP = frozenset(
     | {"_version"}
     | {"advice", "errors", "models", "safe_text"}
 )
-MIDDLE = ("client", "conversation", "render", "emulator")
-BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette")
+MIDDLE = ("client", "conversation", "render")
+BELOW_SESSION = ("top", "protocol", "emulator", *MIDDLE, "archive", "cassette")
 MAY_IMPORT = {
     "top": (),
     "protocol": ("top",),
-    **dict.fromkeys(MIDDLE, ("top", "protocol")),
-    "archive": ("top", "protocol", *MIDDLE),
-    "cassette": ("top", "protocol", *MIDDLE, "archive"),
+    "emulator": ("top", "protocol"),
+    **dict.fromkeys(MIDDLE, ("top", "protocol", "emulator")),
+    "archive": ("top", "protocol", "emulator", *MIDDLE),
+    "cassette": ("top", "protocol", "emulator", *MIDDLE, "archive"),
     "audit": BELOW_SESSION,
     "session": BELOW_SESSION,
     "study": (*BELOW_SESSION, "audit", "session"),

@@ -9,6 +9,7 @@ the configuration file's. Any other address gets no key. Some servers are known 
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import tomllib
@@ -21,6 +22,7 @@ import platformdirs
 
 from chatmagic import advice
 from chatmagic._files import open_file
+from chatmagic._fork import Lock
 from chatmagic._json import NOT_UTF_8, json_fault
 from chatmagic.advice import Note, sentences
 from chatmagic.client import key_store
@@ -33,7 +35,7 @@ from chatmagic.client.endpoint import (
     Server,
 )
 from chatmagic.client.key_store import KeyStore
-from chatmagic.errors import ConnectError, InputError, NotConnectedError
+from chatmagic.errors import InputError, NotConnectedError
 from chatmagic.protocol.api_key import AUTH_WAYS, Auth, Secret, redacted
 from chatmagic.protocol.other_protocols import refuse_other_protocol
 from chatmagic.protocol.url import (
@@ -211,7 +213,7 @@ def resolve_for_client(
         auth: the way to send the key; ``None`` takes the environment's.
 
     Raises:
-        ConnectError: no address is set, or the emulator cannot be started here.
+        ConnectError: no address is set.
         InputError: an argument cannot be used.
     """
     addresses = [(base_url, "argument"), environment_setting(URL_VARIABLE)]
@@ -230,19 +232,35 @@ def with_local_emulator(endpoint: Endpoint) -> Endpoint:
 
     Args:
         endpoint: the endpoint; any other than the emulator's is returned as it is.
-
-    Raises:
-        ConnectError: there is no kernel to start it.
     """
     if endpoint.base_url != EMULATOR:
         return endpoint
-    if kernel is None:
-        raise ConnectError(
-            "The extension starts the emulator, and no kernel here has loaded it.",
-            hint="Run `chatmagic emulator` in a shell, and give its address.",
-        )
-    base_url, key = kernel.start_emulator()
+    with _starting:
+        base_url, key = _emulator_of_process() if kernel is None else kernel.start_emulator()
     return replace(endpoint, base_url=base_url, key=key)
+
+
+_starting: Final = Lock()
+"""Held while an emulator is started, so that threads start one together."""
+
+
+@functools.cache
+def _emulator_of_process() -> tuple[str, Secret]:
+    """Start the emulator of a process without a kernel; return its address, and a key of its own.
+
+    A forked child asks its parent's; any other child starts one of its own.
+    """
+    # Loaded at its first use.
+    from chatmagic.emulator.server import Emulator  # noqa: PLC0415
+
+    emulator = Emulator()
+    atexit.register(emulator.stop)
+    return emulator.start(), practice_key()
+
+
+def practice_key() -> Secret:
+    """Return a new key for an emulator of this process, which no other process knows."""
+    return Secret(f"practice-{os.urandom(8).hex()}")
 
 
 def replaying() -> str | None:

@@ -78,8 +78,8 @@ class Settings:
     now: datetime | None = None
 
 
-FRESH: Final = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC), delay=0.01)
-"""Settings of a kernel's own emulator: its clock stands still, so that outputs repeat."""
+FRESH: Final = Settings(delay=0.01)
+"""Settings of a kernel's own emulator."""
 
 
 Used: TypeAlias = Mapping[tuple[Secret, date], int]

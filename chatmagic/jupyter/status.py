@@ -205,7 +205,7 @@ def service_words(endpoint: Endpoint, *, of_key: bool = True) -> str:
 
 
 def address_rows(kernel: Kernel) -> list[tuple[str, str]]:
-    """Return rows on the model, and on settings that belong to another address.
+    """Return rows on the model, the emulator's clock, and settings of another address.
 
     Args:
         kernel: the kernel.
@@ -217,6 +217,8 @@ def address_rows(kernel: Kernel) -> list[tuple[str, str]]:
     if (model := kernel.model()) is not None:
         # A key that was put there by mistake is not shown.
         rows.append(("Model", f"{_redacted(model, kernel)}."))
+    if (clock := kernel.emulator_clock) is not None:
+        rows.append(("Clock", f"the emulator's stands still at {clock:%Y-%m-%d %H:%M} UTC."))
     if elsewhere := kernel.elsewhere():
         rows.append(("Not used here", f"{', '.join(elsewhere)}, set for another address."))
     return rows

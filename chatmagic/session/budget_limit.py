@@ -112,8 +112,10 @@ class Budgets(Limit):
         Raises:
             InputError: a budget cannot be read.
         """
+        practice = " The emulator's replies do not count."
+        practice = practice if self._ledger.environment().is_practice() else ""
         return [
-            f"Budget of {budget} ({budget.setting}): {self.used(budget):,} used."
+            f"Budget of {budget} ({budget.setting}): {self.used(budget):,} used.{practice}"
             for budget in self.budgets()
         ]
 

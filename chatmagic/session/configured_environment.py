@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from chatmagic._cached import cached_property
@@ -43,6 +44,8 @@ class ConfiguredEnvironment(Environment):
         """The address that ``%chat_connect``, or an option of a command, chose."""
         self.chosen_by = "%chat_connect"
         """Source of the choice, in words."""
+        self.emulator_clock: datetime | None = None
+        """The time at which the clock of the emulator stands still; ``None`` if it does not."""
         self.typed: dict[str, Secret] = {}
         """The keys that were typed here, by the place that each belongs to."""
         self.agreed: dict[str, str] = {}
@@ -50,15 +53,19 @@ class ConfiguredEnvironment(Environment):
         self._emulator: Any = None
         self._emulator_at = "", Secret("none")
 
-    def choose(self, address: str | None, by: str, model: str | None) -> None:
+    def choose(
+        self, address: str | None, by: str, model: str | None, clock: datetime | None = None
+    ) -> None:
         """Ask at an address from now on, for a model.
 
         Args:
             address: the address, or the name of a server; ``None`` is the one that is set.
             by: source of the choice, in words.
             model: the model's name; ``None`` is the one that is set for the address.
+            clock: as :attr:`emulator_clock`.
         """
         self.chosen = address
+        self.emulator_clock = clock
         self.chosen_by = by
         if model is not None:
             self.settings.model = model
@@ -72,6 +79,7 @@ class ConfiguredEnvironment(Environment):
         """
         self.chosen = earlier.chosen
         self.chosen_by = earlier.chosen_by
+        self.emulator_clock = earlier.emulator_clock
         self.typed = earlier.typed
         self.agreed = earlier.agreed
 
@@ -122,12 +130,14 @@ class ConfiguredEnvironment(Environment):
 
     def start_emulator(self) -> tuple[str, Secret]:
         """Start the emulator of this place, once; return its address, and a key of its own."""
-        if self._emulator is None:
-            # Loaded at its first use.
-            from chatmagic.emulator import server  # noqa: PLC0415
+        # Loaded at its first use.
+        from chatmagic.emulator import server  # noqa: PLC0415
 
-            self._emulator = server.Emulator(server.FRESH)
-            self._emulator_at = self._emulator.start(), Secret(f"practice-{os.urandom(8).hex()}")
+        settings = replace(server.FRESH, now=self.emulator_clock)
+        if self._emulator is None:
+            self._emulator = server.Emulator(settings)
+            self._emulator_at = self._emulator.start(), config.practice_key()
+        self._emulator.settings = settings
         return self._emulator_at
 
     def choice(self) -> CassetteConfig | None:

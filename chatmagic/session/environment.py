@@ -8,6 +8,7 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
+from chatmagic import _started_emulators
 from chatmagic._cached import cached_property
 from chatmagic.advice import Note, Place, note_at
 from chatmagic.cassette.choice import CassetteConfig, resolve
@@ -19,6 +20,7 @@ from chatmagic.client.endpoint import (
 )
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.errors import ChatError, InputError
+from chatmagic.protocol.url import EMULATOR
 from chatmagic.safe_text import one_line
 
 
@@ -177,6 +179,16 @@ class Environment:
         """
         del name
         return None
+
+    def is_practice(self) -> bool:
+        """Return whether questions go to an emulator of this process, which no budget counts."""
+        try:
+            address = self.address()
+        except ChatError:
+            return False
+        if address.base_url == EMULATOR:
+            return True
+        return _started_emulators.is_one(address.origin)
 
     def notify(self, line: Note) -> None:
         """Show a line to the user, beside the reply.

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 from unittest.mock import Mock
 
@@ -29,7 +29,7 @@ KEY = {"X-API-Key": "test-key"}
 @pytest.fixture
 def emulator() -> Iterator[Emulator]:
     """Give a running emulator whose clock stands still, with nothing between fragments."""
-    with Emulator(replace(FRESH, delay=0)) as running:
+    with Emulator(Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))) as running:
         yield running
 
 

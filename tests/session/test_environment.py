@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from shells import KEY
 
 from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.client.client import Client
-from chatmagic.errors import ConnectError, NotRecordedError
+from chatmagic.errors import NotRecordedError
 from chatmagic.protocol.api_key import Secret
 from chatmagic.session import current
 from chatmagic.session.client_pool import setup_for
@@ -23,13 +24,19 @@ from chatmagic.session.session import Session
 def test_plain_python_has_its_variables_and_no_cell(
     emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """No cell is known, no page tells an order, and no emulator can be started."""
+    """No cell is known, and no page tells an order; the emulator is one of the process."""
     practice = CassetteConfig(tmp_path / "a.json", "replay", "emulator")
     plain = Environment()
     assert plain.service().endpoint.base_url == emulator.url
     assert (plain.cell(), plain.layout("a"), plain.cassette()) == ((None, None), None, None)
-    with pytest.raises(ConnectError, match="no kernel here has loaded it"):
-        setup_for("emulator", plain, practice)
+    assert not plain.is_practice() or emulator.url in os.environ["CHATMAGIC_EMULATORS"]
+    endpoint = setup_for("emulator", plain, practice).endpoint
+    assert (endpoint.is_emulator, endpoint.origin == emulator.url) == (True, False)
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", "emulator")
+    assert plain.service().endpoint.base_url == endpoint.base_url
+    assert plain.is_practice()
+    monkeypatch.delenv("CHATMAGIC_BASE_URL")
+    assert not plain.is_practice()
     monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tmp_path / "a.json"))
     monkeypatch.setenv("CHATMAGIC_MODE", "replay")
     setup = plain.cassette()

@@ -6,9 +6,11 @@ import contextlib
 import getpass
 import os
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Final
 
 from chatmagic import safe_text
+from chatmagic._json import timestamp
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic._version import __version__
 from chatmagic.advice import note_at
@@ -26,6 +28,7 @@ from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.jupyter.status import address_rows, service_words
 from chatmagic.protocol.api_key import Secret, redacted
+from chatmagic.protocol.url import EMULATOR
 from chatmagic.session import local_servers
 from chatmagic.session.feature import Line
 
@@ -59,7 +62,7 @@ def _connect(kernel: Kernel, given: Arguments) -> None:
     connection; without one it finds these servers, by one request to each on this machine.
     """
     if given.words:
-        _connect_to(kernel, given.words, given.options.get("--model"))
+        _connect_to(kernel, given)
     elif "--model" in given.options:
         _choose_model(kernel, given.options["--model"])
     try:
@@ -73,8 +76,11 @@ def _connect(kernel: Kernel, given: Arguments) -> None:
         raise ChatInterrupted("Interrupted; the request may have been sent.") from None
 
 
-def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
+def _connect_to(kernel: Kernel, given: Arguments) -> None:
     """Connect to an address, or to a server that is known by name."""
+    word = given.words
+    model = given.options.get("--model")
+    clock = _clock(given)
     if len(word.split()) != 1:
         raise CONNECT.refusal()
     place = config.first_address([(word, "%chat_connect")])
@@ -82,7 +88,8 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
         request_fields(kernel.settings.extra_body, model := unquoted(model))
     server = place.server
     named = server if place.is_named else None
-    kernel.choose(place.base_url if named is None else named.name, "%chat_connect", model)
+    address = place.base_url if named is None else named.name
+    kernel.choose(address, "%chat_connect", model, clock)
     kernel.session.disconnect()
     if named is not None:
         _ask_for_missing_key(kernel)
@@ -104,6 +111,19 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
         ("Warning", note_at(warning, "notebook")) for warning in config.new_warnings(place.warnings)
     ]
     reply_views.show_html(*transcript.page(transcript.facts(rows, "Connection"), name="Connection"))
+
+
+def _clock(given: Arguments) -> datetime | None:
+    """Return the time at which the emulator's clock is to stand still; ``None`` without one."""
+    text = given.options.get("--clock")
+    if text is None:
+        return None
+    if given.words.strip().lower() != EMULATOR:
+        raise CONNECT.refusal("Only the emulator's clock can be set.")
+    clock = timestamp(text) or timestamp(f"{text}T12:00")
+    if clock is None:
+        raise CONNECT.refusal("--clock takes a date or a time in UTC, such as 2026-01-01T12:00.")
+    return clock
 
 
 def _choose_model(kernel: Kernel, model: str) -> None:
@@ -321,12 +341,13 @@ CONNECT: Final = Command(
     _connect,
     (
         Option("--model MODEL", "name the model to ask for"),
+        Option("--clock TIME", "with emulator: let its clock stand still, so that outputs repeat"),
         Option("--models", "ask for the server's list of models: one request"),
         Option("--check", "report the settings and check them; nothing is sent"),
         Option("--ask", "with --check, send one short question"),
     ),
     forms=(
-        "URL|emulator|SERVER [--model] [--models]",
+        "URL|emulator|SERVER [--model] [--models] [--clock]",
         "URL [--model] [--models] --check [--ask]",
         "[--model] [--models] --check [--ask]",
         "[--model] [--models]",

@@ -10,6 +10,7 @@ import logging
 import re
 import stat
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -39,17 +40,59 @@ def test_unconnected(bare: Shell) -> None:
 
 
 def test_the_kernels_own_emulator(bare: Shell) -> None:
-    """It needs no account, says what it is, and starts afresh with a fixed clock."""
+    """It needs no account, says what it is, and says today's date."""
     said = bare.do("%chat_connect emulator").texts[0]
     assert "emulator" in said
     assert "no key" in said
     ran = bare.machine("%chat echo:hi")
     assert ran.texts == ["hi"]
     assert ran.records[0]["origin"] == "emulator"
-    assert ran.records[0]["date"] == "2026-01-01T12:00:00Z"
+    asked_at = datetime.fromisoformat(ran.records[0]["date"])
+    assert abs(datetime.now(UTC) - asked_at) < timedelta(hours=1)
     assert "ago" not in bare.do("%chat_credits").texts[0]
     assert "emulator" in bare.do("%chat").texts[0]
     assert "emulator" in bare.fails("%chat_login").traceback[0]
+
+
+def test_the_emulators_clock(bare: Shell) -> None:
+    """It stands still where the line says so, also after a reload, until it is connected again."""
+    ran = bare.do("%chat_connect emulator --clock 2026-01-01")
+    assert ran.texts[0].endswith("Clock: the emulator's stands still at 2026-01-01 12:00 UTC.")
+    assert bare.machine("%chat echo:a").records[0]["date"] == "2026-01-01T12:00:00Z"
+    bare.do("%reload_ext chatmagic")
+    assert bare.machine("%chat echo:a").records[0]["date"] == "2026-01-01T12:00:00Z"
+    assert "stands still" in bare.do("%chat").texts[0]
+    bare.do("%chat_connect emulator --clock=2030-06-01T09:30")
+    assert bare.machine("%chat echo:a").records[0]["date"] == "2030-06-01T09:30:00Z"
+    bare.do("%chat_connect emulator")
+    assert bare.machine("%chat echo:a").records[0]["date"] > "2026-06"
+    assert "stands still" not in bare.do("%chat").texts[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("emulator --clock noon", "takes a date or a time in UTC"),
+        ("ollama --clock 2026-01-01", "Only the emulator's clock"),
+        ("--clock 2026-01-01", "takes URL"),
+    ],
+)
+def test_a_clock_that_cannot_be_set(bare: Shell, line: str, why: str) -> None:
+    """It is refused, and nothing is connected."""
+    assert why in bare.fails(f"%chat_connect {line}").traceback[0]
+    assert "Not connected yet" in bare.do("%chat").texts[0]
+
+
+def test_a_budget_says_that_the_emulator_does_not_count(bare: Shell) -> None:
+    """Where nothing of it is used; at a service nothing is said."""
+    bare.do("%config ChatMagics.budget = '2 turns'\n%chat_connect emulator")
+    for _ in range(3):
+        bare.machine("%chat echo:a")
+    line = "0 used. The emulator's replies do not count."
+    assert line in bare.do("%chat").texts[0]
+    assert line in bare.do("%chat_credits --usage").texts[0]
+    bare.do("%chat_connect https://chat.example.org")
+    assert "do not count" not in bare.do("%chat").texts[0]
 
 
 @pytest.mark.parametrize(
