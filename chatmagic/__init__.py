@@ -1,29 +1,26 @@
-"""Chat with a hosted completion service from a Jupyter notebook (see the README).
+"""Chat with a hosted completion service from a Jupyter notebook.
 
-A folder imports only from folders above its own row. The folders of the fourth row do not import
-one another, nor do ``audit`` and ``session``. ``tests/test_project.py`` checks this table.
+In a notebook::
 
-=============================================  ==============================================
-folder                                         third-party packages
-=============================================  ==============================================
-top level: advice, errors, models, text, …
-protocol
-emulator
-client, conversation, render                   client: platformdirs, requests, urllib3;
-                                               render: markdown-it-py, nh3, pygments
-archive                                        nbformat
-cassette
-audit, session                                 session: jsonschema, pydantic, referencing
-study                                          krippendorff, matplotlib, numpy, pandas, scipy,
-                                               statsmodels
-doctor                                         platformdirs, requests
-jupyter                                        IPython, comm, ipywidgets, traitlets
-shell                                          platformdirs
-cli, demo, install
-=============================================  ==============================================
+    %load_ext chatmagic
+    %chat_connect emulator          (or a name such as openai, or an address)
 
-"(fact 7)" in a docstring is a fact of the service's interface, which ``protocol/__init__.py``
-numbers. Nothing inside the package imports this module.
+    %%chat
+    Why is the sky blue?
+
+``%chat?`` shows the options, and ``%chat`` the connection, the model and the credits.
+
+In Python::
+
+    reply = chatmagic.ask("Why is the sky blue?")       # reply.text, reply.parsed
+    chatmagic.map("Classify: {{ text }}", frame)        # many prompts, kept in a file
+    chatmagic.mapper("Classify: {{ text }}", "folder")  # for Dask, Ray or Spark
+    chatmagic.agreement(frame, gold="label")            # of repeats and true labels
+    chatmagic.review(frame, labels=["yes", "no"])       # a person labels a sample
+    chatmagic.turns("*.ipynb")                          # the turns of saved notebooks
+
+``chatmagic.Session`` and ``chatmagic.Client`` ask without a notebook; errors are in
+``chatmagic.errors``. Lessons: ``chatmagic demo``. Each name has help of its own.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from operator import getitem
 from typing import Any
@@ -81,3 +82,13 @@ def test_the_package_names_the_way_to_ask(name: str) -> None:
         getattr(chatmagic, name)
     with pytest.raises(AttributeError, match="has no attribute 'whatever'"):
         chatmagic.whatever  # type: ignore[attr-defined] # noqa: B018 - it raises
+
+
+def test_the_help_of_the_package_is_one_screen() -> None:
+    """Its first words are what a user types; each name that it shows is there."""
+    text = chatmagic.__doc__ or ""
+    lines = text.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 88
+    for name in re.findall(r"chatmagic\.(\w+)", text):
+        assert hasattr(chatmagic, name), name
