@@ -174,6 +174,16 @@ def _add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="as JSON, with the whole texts")
 
 
+def _add_methods_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    text = "a notebook, a cassette, a map's file, a review, an agreement, or a folder"
+    add("files", nargs="+", type=Path, metavar="FILE", help=text)
+    forms = ("worldbank", "plain")
+    text = "the World Bank's log as Markdown, or text without markup (default: %(default)s)"
+    add("--form", choices=forms, default=forms[0], help=text)
+    add("--json", action="store_true", help="as JSON, with the whole texts")
+
+
 def _add_demo_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     folder = Path(demo.FOLDER)
@@ -306,6 +316,24 @@ def _compare(given: Mapping[str, Any]) -> int:
     return int(found.differs)
 
 
+def _methods(given: Mapping[str, Any]) -> int:
+    """Write how a model was used, for a paper: a paragraph, a log and an appendix.
+
+    Everything comes from the files; no model is asked, and the same files give the same report.
+    What only a person knows is a marked blank. The exit status is 0, 1 if one of the files cannot
+    be read, and 2 if none holds a question.
+    """
+    # Loads the readers of all files, which the other commands do without.
+    from chatmagic.study import methods  # noqa: PLC0415
+
+    study = methods.read_study(given["files"])
+    if given["json"]:
+        print(json.dumps(methods.to_json(study, given["form"]), indent=1))
+    else:
+        print(methods.report(study, given["form"]), end="")
+    return 1 if study.unread else 0
+
+
 def _sanitize_file(_: Mapping[str, Any]) -> int:
     """Print the path of the file for nbval's --nbval-sanitize-with.
 
@@ -323,6 +351,7 @@ _COMMANDS: Final = {
     "install": (_install, _add_install_arguments),
     "emulator": (_emulator, _add_emulator_arguments),
     "audit": (_audit, _add_audit_arguments),
+    "methods": (_methods, _add_methods_arguments),
     "compare": (_compare, _add_compare_arguments),
     "sanitize-file": (_sanitize_file, lambda _: None),
 }

@@ -27,6 +27,7 @@ from chatmagic.conversation.steering import Instructions
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts, Origin, State
 from chatmagic.protocol import credits as crediting
+from chatmagic.protocol.url import EMULATOR
 from chatmagic.session.map.job_file import BEGINNING, EditedError, RowReply
 from chatmagic.session.map.job_head import JobHead, head_name
 
@@ -73,6 +74,7 @@ class Asked(BodyFacts):
         is_hidden: whether later requests leave the turn out.
         is_again: whether it is another reply to a question that was asked before.
         is_rest: whether it continues an earlier reply.
+        is_described: whether the file tells the settings and the instructions.
         requests: number of requests that were sent for it; ``None`` is unknown.
         fault: the reason why the file is not as it was written here; empty for none.
     """
@@ -105,6 +107,7 @@ class Asked(BodyFacts):
     is_hidden: bool = False
     is_again: bool = False
     is_rest: bool = False
+    is_described: bool = True
     requests: int | None = None
     fault: str = ""
 
@@ -453,9 +456,11 @@ def _of_row(row: RowReply, head: JobHead | None, file: str, repeat: int) -> Aske
         request=row.request,
         text=None if failed else row.text,
         error=row.error,
+        origin="emulator" if row.service == EMULATOR else None,
         date=row.ended_at,
         is_local_time=True,
         service=row.service,
+        is_described=head is not None,
         requests=row.requests,
         **shared_fields(row, BodyFacts),
     )

@@ -107,6 +107,8 @@ ELSEWHERE = {
     "import dask": "Dask, and its files",
     "chatmagic compare": "files to compare",
     "ddf.pipe": "Dask, Ray, Spark and joblib",
+    "chatmagic methods": "files to report",
+    "agreement.json": "an agreement",
 }
 """Words of an example that needs more than the emulator, and its need."""
 

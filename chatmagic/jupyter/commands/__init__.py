@@ -15,6 +15,7 @@ from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.commands.connect import CONNECT, LOGIN
 from chatmagic.jupyter.commands.credits import CREDITS
 from chatmagic.jupyter.commands.history import HISTORY, REDO, RESET, UNDO
+from chatmagic.jupyter.commands.methods import METHODS
 from chatmagic.jupyter.commands.panel import PANEL
 from chatmagic.jupyter.commands.retry import CONTINUE, RETRY
 from chatmagic.jupyter.commands.save import LOAD, SAVE
@@ -41,5 +42,6 @@ COMMANDS: Final[tuple[Command, ...]] = (
     CONNECT,
     LOGIN,
     CASSETTE,
+    METHODS,
 )
 """The commands; each works without the others."""
