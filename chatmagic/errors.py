@@ -84,6 +84,8 @@ class _ErrorBase(BaseException):
         self.place: Place = "python"
         """The place that asked, and so shows the error."""
         self.status = status
+        self.body_status: int | None = None
+        """The status that the response's body names, which may be another one than its own."""
         self.credits = credits
         self.reply = reply
         self.retry_after = retry_after

@@ -235,6 +235,7 @@ def _completed(
 ) -> ChatError:
     """Return an error with the status, the credits and the wait that its response names."""
     error.status = answer.status
+    error.body_status = error_body.status
     error.credits = credits
     if type(error) is RequestRejectedError and _is_refusal(error_body.status or answer.status):
         error.refused_fields = refused_fields(error_body.source)

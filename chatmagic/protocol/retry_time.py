@@ -41,30 +41,41 @@ _UNIT: Final = (
     r"(?:milliseconds?|millis|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])"
 )
 _AMOUNT: Final = r"\d{1,7}(?:\.\d{1,9})?"
+_CLOCK: Final = r"(\d{1,4}):(\d\d):(\d\d(?:\.\d{1,9})?)(?!:)"
+"""Hours, minutes and seconds, as in the messages of Azure."""
 _DURATION: Final = (
-    rf"{_AMOUNT}\s?{_UNIT}(?:(?:,\s?|\s|\sand\s|,\sand\s)?{_AMOUNT}\s?{_UNIT}){{0,4}}"
+    rf"(?:{_CLOCK}|(?:PT)?{_AMOUNT}\s?{_UNIT}"
+    rf"(?:(?:,\s?|\s|\sand\s|,\sand\s)?{_AMOUNT}\s?{_UNIT}){{0,4}})"
 )
+"""Duration as services write it; with ``PT`` it is one of ISO 8601."""
 _ISO: Final = (
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d{1,9})?(?:\s?(?:Z|UTC)|\s?[+-]\d\d:?\d\d)?"
 )
 _HTTP_DATE: Final = r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
 
 _RETRY_NAME: Final = (
-    r"(?:x?(?:ratelimit|ms)?(?:retryafter|resetafter|resetsin|resetin)|retry(?:delay|in|at)"
-    r"|(?:tryagain|waitfor|wait|availablein|availableat|estimated)(?:in|after|at|time)?)"
+    r"(?:x?(?:ratelimit|ms)?(?:retryafter|resetafter|resetsin|resetin)|x?(?:next)?retry(?:delay|in|at)"
+    r"|(?:tryagain|waitfor|wait|availablein|availableat|estimated|backoff|cooldown)"
+    r"(?:in|after|at|time)?)"
     rf"(?:{_MILLISECONDS}|s|secs?|seconds?|minutes?)?"
 )
 """Names of headers and fields that tell a wait, whatever was refused."""
 _RESET_NAME: Final = r"[a-z0-9]{0,40}resets?(?:[a-z0-9]{0,40})"
 """Names of headers and fields that tell the end of a limit's window."""
 _WORDS: Final = (
-    r"(?ai)\b(?:again|retry|retrying|retried|wait|waiting|resets?|available|expires?)"
+    r"(?ai)\b(?:again|retry|retrying|retried|wait|waiting|resets?|available|expires?|replenished"
+    r"|refreshed|renewed)(?:\s(?:your|the|this)\s(?:request|call|operation)s?)?"
     r"(?:[\s:,-]{1,3}(?:in|after|for|at|until|on|about|approximately|another|within|least)\b)"
-    rf"{{0,3}}[\s:]{{0,3}}(?P<when>(?-i:{_ISO}|{_HTTP_DATE})|{_DURATION})"
+    rf"{{0,3}}[\s:~]{{0,3}}(?P<when>(?-i:{_ISO}|{_HTTP_DATE})|{_DURATION})"
 )
-_BARE_WORDS: Final = r"(?ai)\bretry[ _-]?after[\s:=\"']{1,4}(?P<when>\d{1,9}(?:\.\d{1,9})?)\b"
+_BARE_WORDS: Final = (
+    r"(?ai)\b(?:retry|again)[ _-]?(?:after|in|delay)(?:[ _-]?(?:in )?seconds)?"
+    r"[\s:={(\"']{1,9}(?:seconds:\s)?(?P<when>\d{1,9}(?:\.\d{1,9})?)\b"
+)
 """A number of seconds without its unit, which only these words announce."""
-_LIMIT_ITEM: Final = r"(?ai)(?:^|[;,\s])(?P<name>remaining|reset|r|t)=(?P<value>\d{1,9})\b"
+_LIMIT_ITEM: Final = (
+    r"(?ai)(?:^|[;,\s])(?P<name>remaining|reset|r|t)=(?P<value>\d{1,13}(?:\.\d{1,9})?)"
+)
 
 
 def retry_after(
@@ -115,8 +126,8 @@ def limit_reset(headers: Headers, now: datetime, fields: Iterable[Field] = ()) -
         folded = _folded(name)
         if folded == "ratelimit":
             text = next(value for key, value in headers if key.lower() == name)
-            limits = list(_limits(text[: LONGEST_VALUE * 10]))
-        elif "ratelimit" in folded and "reset" in folded:
+            limits = list(_limits(text[: LONGEST_VALUE * 10], written))
+        elif "reset" in folded and re.search("ratelimit|requests|tokens|quota", folded):
             left = header_value(headers, name.replace("reset", "remaining"), _number)
             limits = [(left, _header(headers, name, written))]
         else:
@@ -143,9 +154,11 @@ def time_fields(value: object) -> tuple[Field, ...]:
         if isinstance(item, Mapping):
             for name, inner in item.items():
                 folded = _folded(str(name)[:LONGEST_VALUE])
-                is_text = isinstance(inner, str | int | float) and not isinstance(inner, bool)
+                # A duration of Protocol Buffers is an object.
+                told = inner.get("seconds") if isinstance(inner, Mapping) else inner
+                is_text = isinstance(told, str | int | float) and not isinstance(told, bool)
                 if is_text and re.fullmatch(f"{_RETRY_NAME}|{_RESET_NAME}", folded):
-                    fields.append((folded, str(inner)[:LONGEST_VALUE]))
+                    fields.append((folded, str(told)[:LONGEST_VALUE]))
             waiting += [inner for inner in item.values() if isinstance(inner, Mapping | list)]
         elif isinstance(item, list):
             waiting += [inner for inner in item if isinstance(inner, Mapping | list)]
@@ -189,7 +202,7 @@ def _wait(text: str, written: datetime, name: str) -> timedelta | None:
         written: the time at which the answer was written.
         name: the folded name of the value, which may name the unit of a number.
     """
-    text = text.strip()[:LONGEST_VALUE]
+    text = text.strip(' "')[:LONGEST_VALUE]
     number = _number(text)
     if number is None:
         if re.fullmatch(f"(?ai){_DURATION}", text):
@@ -212,6 +225,9 @@ def _wait(text: str, written: datetime, name: str) -> timedelta | None:
 
 def _duration(text: str) -> timedelta:
     """Return a duration such as ``6m0s``, ``120ms`` or ``1 minute and 5 seconds``."""
+    if clock := re.fullmatch(f"(?a){_CLOCK}", text):
+        hours, minutes, seconds = map(float, clock.groups())
+        return timedelta(hours=hours, minutes=minutes, seconds=seconds)
     parts = re.findall(rf"(?ai)({_AMOUNT})\s?({_UNIT})", text)
     return timedelta(seconds=sum(float(amount) * _UNITS[_unit(unit)] for amount, unit in parts))
 
@@ -228,7 +244,7 @@ def _in_words(words: str, written: datetime) -> timedelta | None:
     return None if match is None else _wait(match["when"], written, "")
 
 
-def _limits(text: str) -> Iterator[tuple[float | None, timedelta | None]]:
+def _limits(text: str, written: datetime) -> Iterator[tuple[float | None, timedelta | None]]:
     """Return what is left of each limit of a ``RateLimit`` field, and the wait for its end.
 
     Drafts 3 to 7 name one limit (``limit=9, remaining=0, reset=5``), later ones a list of them
@@ -240,4 +256,4 @@ def _limits(text: str) -> Iterator[tuple[float | None, timedelta | None]]:
         left = items.get("remaining", items.get("r"))
         seconds = items.get("reset", items.get("t"))
         if seconds is not None:
-            yield None if left is None else float(left), timedelta(seconds=float(seconds))
+            yield None if left is None else float(left), _wait(seconds, written, "reset")

@@ -307,7 +307,8 @@ class ErrorBody:
         limit: the credit limit, on the rate-limit error.
         used: credits used, on the rate-limit error.
         reset_at: when the limit resets, as it was written.
-        status: the HTTP status that the body itself names (compatible servers).
+        status: the HTTP status that the body itself names, by its number or by the name that
+            services have for it (compatible servers).
         code: the error's code, where it is a word (compatible servers).
         source: the JSON from which it was read, which may name a time to ask again.
     """
@@ -357,7 +358,7 @@ class ErrorBody:
             limit=whole_number(outer.get("limit")),
             used=whole_number(outer.get("used")),
             reset_at=str(reset) if isinstance(reset, str | int) else None,
-            status=_status(outer.get("code")) or _status(outer.get("status")),
+            status=_named_status(outer),
             code=code,
             source=value,
         )
@@ -399,6 +400,30 @@ class ErrorBody:
             used=self.used,
             resetAt=self.reset_at,
         )
+
+
+_STATUS_NAMES: Final[Mapping[str, int]] = {
+    "overloaded": 529,
+    "overloaded_error": 529,
+    "engine_overloaded": 503,
+    "server_overloaded": 503,
+    "service_unavailable": 503,
+    "unavailable": 503,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "resource_exhausted": 429,
+    "too_many_requests": 429,
+    "insufficient_quota": 429,
+}
+"""Statuses by the names that Anthropic, Google, OpenAI and compatible servers have for them."""
+
+
+def _named_status(error: Mapping[str, Any]) -> int | None:
+    """Return the status that an error names; a number counts before a name."""
+    values = [error.get(name) for name in ("code", "status", "type")]
+    names = [value.lower() for value in values if isinstance(value, str)]
+    statuses = [*map(_status, values[:2]), *map(_STATUS_NAMES.get, names)]
+    return next(filter(None, statuses), None)
 
 
 def _status(value: object) -> int | None:

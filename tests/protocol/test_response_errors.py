@@ -406,6 +406,10 @@ def test_an_error_in_a_reply_names_its_wait_in_its_body() -> None:
         ({"error": {"message": "no", "code": 400}}, RequestRejectedError, "The service refused: "),
         ({"error": {"message": "busy", "code": 503}}, ServiceError, "overloaded, or not ready: "),
         ({"error": {"message": "busy", "code": "server_error"}}, ServiceError, "server_error"),
+        ({"error": {"message": "busy", "type": "overloaded_error"}}, ServiceError, "(error 529, "),
+        ({"error": {"message": "busy", "status": "UNAVAILABLE"}}, ServiceError, "(error 503, "),
+        ({"error": {"message": "slow", "type": "rate_limit_error"}}, RateLimitError, "is reached"),
+        ({"error": {"message": "x", "code": "insufficient_quota"}}, RateLimitError, "more credits"),
         (TOO_LONG[0], TooLongError, "too long for the service"),
         (LIMIT, RateLimitError, "No credits left"),
     ],
@@ -422,6 +426,7 @@ def test_an_error_in_place_of_a_reply_says_its_own_status(
     assert words in str(error)
     assert str(error).endswith("Try again in 20 s.")
     assert error.status == 200
+    assert error.body_status == error_body.status
     begun = error_in_reply(Answer(200, fields, NOW, (KEY,)), error_body, begun=True)
     assert type(begun) is CutOffError
     assert begun.credits == error.credits

@@ -130,12 +130,12 @@ def is_refusal(problem: Problem | None) -> bool:
     if problem is None or problem.reply is not None:
         return False
     if isinstance(problem, RateLimitError):
-        return problem.status != _PAYMENT_REQUIRED
+        return _status(problem) != _PAYMENT_REQUIRED
     if isinstance(problem, RequestTimeoutError):
         return problem.which == "connect"
     if isinstance(problem, ConnectError):
         return not isinstance(problem, NotConnectedError)
-    return isinstance(problem, ServiceError) and problem.status in _NOTHING_DONE
+    return isinstance(problem, ServiceError) and _status(problem) in _NOTHING_DONE
 
 
 def may_be_paid(problem: Problem | None) -> bool:
@@ -145,7 +145,8 @@ def may_be_paid(problem: Problem | None) -> bool:
         problem: the error; ``None`` for none.
     """
     if isinstance(problem, ServiceError):
-        return problem.status is None or problem.status >= _SERVERS_FAULT
+        status = _status(problem)
+        return status is None or status >= _SERVERS_FAULT
     return isinstance(problem, CutOffError | RequestTimeoutError)
 
 
@@ -159,7 +160,8 @@ def is_of_the_service(problem: Problem | None) -> bool:
         return problem.reply is None  # a service that answers with text is there
     if isinstance(problem, ServiceError):
         # With a status of success it is about the request, as of a filter of content.
-        return problem.status is None or problem.status >= _REFUSED
+        status = _status(problem)
+        return status is None or status >= _REFUSED
     services = AuthenticationError | ConnectError | NotUnderstoodError | RequestTimeoutError
     return isinstance(problem, services | RateLimitError)
 
@@ -172,7 +174,14 @@ def ends_all(problem: Problem | None) -> bool:
     """
     if isinstance(problem, AuthenticationError):
         # A service may refuse a row's content with this status, too.
-        return problem.status != _FORBIDDEN
+        return _status(problem) != _FORBIDDEN
     if isinstance(problem, RateLimitError):
         return problem.reply is None
     return isinstance(problem, BudgetError | NotConnectedError | NotRecordedError)
+
+
+def _status(problem: Problem) -> int | None:
+    """Return the status of a failure; an error in a reply names its own."""
+    status = problem.status
+    is_failure = status is not None and status >= _REFUSED
+    return status if is_failure or problem.body_status is None else problem.body_status

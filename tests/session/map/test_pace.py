@@ -141,3 +141,22 @@ def test_the_meaning_of_an_error(problem: ChatError | ChatInterrupted | None, me
         "end": ends_all(problem),
     }
     assert " ".join(name for name, holds in found.items() if holds) == meaning
+
+
+@pytest.mark.parametrize(
+    ("problem", "body_status", "meaning"),
+    [
+        (ServiceError("x", status=200), 503, "refusal paid service"),
+        (ServiceError("x", status=200), 529, "refusal paid service"),
+        (ServiceError("x", status=200), 500, "paid service"),
+        (ServiceError("x", status=502), 503, "paid service"),
+        (RateLimitError("x", status=200), 429, "refusal service end"),
+        (RateLimitError("x", status=200), 402, "service end"),
+    ],
+)
+def test_an_error_in_a_reply_has_a_status_of_its_own(
+    problem: ChatError, body_status: int, meaning: str
+) -> None:
+    """A service that answers 200, and then says that it is overloaded, has done nothing."""
+    problem.body_status = body_status
+    test_the_meaning_of_an_error(problem, meaning)
