@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, fields
 from datetime import UTC, datetime, timedelta
-from functools import reduce
+from functools import cache, reduce
 from itertools import chain, islice
 from typing import Any, Final, TypeVar, get_args
 
@@ -243,11 +243,18 @@ def fields_to_json(value: Any, kind: type | None = None) -> dict[str, Any]:
         kind: a base class, for its fields alone; ``None`` for all fields.
     """
     written = {
-        item.name: item.metadata["write"](held)
-        for item in fields(kind or value)
-        if "write" in item.metadata and (held := getattr(value, item.name)) is not None
+        name: write(held)
+        for name, write in _writers(kind or type(value))
+        if (held := getattr(value, name)) is not None
     }
-    return known_items(**written)
+    return {name: item for name, item in written.items() if item is not None}
+
+
+@cache
+def _writers(kind: type) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """Return the names of a dataclass's fields of :func:`json_field`, and what writes each."""
+    items = (item for item in fields(kind) if "write" in item.metadata)
+    return tuple((item.name, item.metadata["write"]) for item in items)
 
 
 def shared_fields(value: Any, kind: type) -> dict[str, Any]:
@@ -257,7 +264,13 @@ def shared_fields(value: Any, kind: type) -> dict[str, Any]:
         value: an instance of a dataclass.
         kind: the base class.
     """
-    return {item.name: getattr(value, item.name) for item in fields(kind)}
+    return {name: getattr(value, name) for name in _names(kind)}
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields."""
+    return tuple(item.name for item in fields(kind))
 
 
 MOST_VALUES: Final = 500_000

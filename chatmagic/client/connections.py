@@ -27,6 +27,8 @@ from time import monotonic
 from typing import Any, Final
 from urllib.parse import quote
 
+import urllib3
+from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
 from urllib3 import HTTPResponse
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -509,6 +511,61 @@ class _SocksTlsPool(_PlainPool, HTTPSConnectionPool):
 
 class KeyedAdapter(HTTPAdapter):
     """Adapter of ``requests`` whose pools make the connections of this module."""
+
+    def __init__(self) -> None:
+        """Open nothing yet."""
+        super().__init__(max_retries=0)
+        self._places: dict[tuple[object, ...], tuple[Any, str]] = {}
+        """The pool and the target of each address, with the proxies and certificates in force."""
+
+    def open(
+        self,
+        method: str,
+        url: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        *,
+        timeout: urllib3.Timeout,
+        proxies: Mapping[str, str],
+        verify: bool | str,
+    ) -> urllib3.BaseHTTPResponse:
+        """Send a request; return its answer, whose body is not read.
+
+        Args:
+            method: the HTTP method.
+            url: the address.
+            body: the body; ``None`` for none.
+            headers: the headers.
+            timeout: the time limits.
+            proxies: the proxies, by scheme.
+            verify: the file of certificate authorities; ``True`` is the usual one.
+        """
+        place = (url, verify, *proxies.items())
+        if place not in self._places:
+            self._places[place] = self._place(url, {**proxies}, verify)
+        pool, target = self._places[place]
+        response: urllib3.BaseHTTPResponse = pool.urlopen(
+            method,
+            target,
+            body,
+            headers,
+            retries=self.max_retries,
+            redirect=False,
+            assert_same_host=False,
+            timeout=timeout,
+            preload_content=False,
+            decode_content=False,
+        )
+        return response
+
+    def _place(self, url: str, proxies: dict[str, str], verify: bool | str) -> tuple[Any, str]:
+        """Return the pool that leads to an address, and the target of a request there."""
+        request = PreparedRequest()
+        request.prepare_url(url, None)
+        pool: Any = self.get_connection_with_tls_context(request, verify, proxies=proxies)
+        check: Any = self.cert_verify
+        check(pool, request.url, verify, None)
+        return pool, self.request_url(request, proxies)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Use the pools of this module for direct connections.

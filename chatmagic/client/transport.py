@@ -1,6 +1,6 @@
 """HTTP alone: a request is sent, its answer is read, and both are finished or aborted.
 
-The only module that sends with ``requests`` and ``urllib3``. This module, and
+The only module that sends, with ``urllib3`` and the adapter of ``requests``. This module, and
 :mod:`chatmagic.client.connections` below it, add four things:
 
 - The connection adds the key, below everything that logs, redirects or reports, so no URL, header
@@ -16,11 +16,10 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol
 
-import requests
 import urllib3
 
 from chatmagic import _started_emulators
@@ -110,12 +109,12 @@ class HttpTransport:
         self._url = request_url(endpoint.base_url)
         self._shared = SharedState(endpoint.auth, endpoint.key)
         # A session would also follow redirects, keep cookies and read a .netrc.
-        self._adapter = KeyedAdapter(max_retries=0)
+        self._adapter = KeyedAdapter()
         belongs_to_process(self)
 
     def leave_to_parent(self) -> None:
         """Have no connection, in a forked child."""
-        self._adapter = KeyedAdapter(max_retries=0)
+        self._adapter = KeyedAdapter()
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> HttpExchange:
         """Send a request; return its answer (see :class:`Transport`).
@@ -170,16 +169,13 @@ class HttpTransport:
         bundle = network_errors.certificate_bundle()
         try:
             clock.start()
-            request = requests.PreparedRequest()
-            request.prepare_method(method)
-            request.prepare_url(url, None)
-            request.prepare_headers({**headers, **(self.setup.extra_headers or {})})
-            request.prepare_body(body, None)
-            response = self._adapter.send(
-                request,
-                stream=True,
+            response = self._adapter.open(
+                method,
+                url,
+                body,
+                _joined(headers, self.setup.extra_headers),
                 # From there on the clock keeps the timeouts.
-                timeout=cast("Any", (timeout.connect, timeout.first_byte)),
+                timeout=urllib3.Timeout(connect=timeout.connect, read=timeout.first_byte),
                 proxies=proxies_for(self._url),
                 verify=True if bundle is None else bundle[1],
             )
@@ -199,22 +195,21 @@ class HttpTransport:
     def close(self) -> None:
         """Close the connections that wait for their next use."""
         self._adapter.close()
-        self._adapter = KeyedAdapter(max_retries=0)
+        self._adapter = KeyedAdapter()
 
 
 class HttpExchange:
     """An answer whose status and headers are there (see :class:`Exchange`)."""
 
-    def __init__(self, response: requests.Response, clock: Clock, url: str) -> None:
+    def __init__(self, raw: urllib3.BaseHTTPResponse, clock: Clock, url: str) -> None:
         """Take over a response whose body has not been read.
 
         Args:
-            response: the response.
+            raw: the response.
             clock: its time limits.
             url: the address of the request.
         """
-        self.status = response.status_code
-        raw: urllib3.HTTPResponse = response.raw
+        self.status = raw.status
         self.headers = tuple(raw.headers.items())
         server = raw.headers.get("server", "")
         # Any server can send the header: it counts at an address where no other can listen.
@@ -388,6 +383,15 @@ def inflater(encodings: str) -> Inflater | None:
         return None
     is_known = len(layers) == 1 and layers[0] in ("gzip", "x-gzip", "deflate")
     return Inflater() if is_known else Unreadable(encodings)
+
+
+def _joined(headers: dict[str, str], more: Mapping[str, str] | None) -> dict[str, str]:
+    """Return headers with others, which replace those of the same name in any case."""
+    if not more:
+        return headers
+    names = {name.lower() for name in more}
+    kept = {name: value for name, value in headers.items() if name.lower() not in names}
+    return {**kept, **more}
 
 
 def _headers(*, stream: bool) -> dict[str, str]:

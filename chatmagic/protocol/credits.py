@@ -236,7 +236,7 @@ def header_value(
     texts = [
         text
         for key, value in headers
-        if key.lower() == name
+        if len(key) == len(name) and key.lower() == name
         for text in re.split(_JOINT, value.strip())
         if text
     ]

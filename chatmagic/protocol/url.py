@@ -167,6 +167,7 @@ def key_place_or_none(url: str) -> str | None:
         return None
 
 
+@lru_cache(maxsize=64)
 def is_loopback(url: str) -> bool:
     """Return whether an address is on this machine.
 

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self
 
 from chatmagic import _json
@@ -548,23 +548,14 @@ class ReplyBuilder:
         held = self._thought_keys.held + self._splitter.held[0]
         thoughts = "".join([*self._thoughts, held]).strip()
         refusal = "".join(self._refusal)
-        facts = replace(
-            BodyFacts(**self._facts), refusal=refusal or None, reasoning=thoughts or None
-        )
-        without = replace(
-            facts,
-            model=self._without_keys(facts.model),
-            finish_reason=self._without_keys(facts.finish_reason),
-            response_id=self._without_keys(facts.response_id),
-            system_fingerprint=self._without_keys(facts.system_fingerprint),
-            refusal=self._without_keys(facts.refusal),
-            reasoning=self._without_keys(facts.reasoning),
-        )
+        facts = {**self._facts, "refusal": refusal or None, "reasoning": thoughts or None}
+        without = {name: self._without_keys(fact) for name, fact in facts.items()}
         self._has_key_in_facts = self._has_key_in_facts or without != facts
-        return without
+        return BodyFacts(**without)
 
-    def _without_keys(self, text: str | None) -> str | None:
-        return None if text is None else redacted(text, self._keys)
+    def _without_keys(self, fact: Any) -> Any:
+        """Return a fact; a text without the keys."""
+        return redacted(fact, self._keys) if isinstance(fact, str) else fact
 
     @property
     def has_removed_key(self) -> bool:
@@ -605,8 +596,9 @@ class ReplyBuilder:
     @property
     def begun(self) -> bool:
         """Whether any part of a reply but the service's names has come."""
-        unnamed = replace(self.facts, **dict.fromkeys(_NAMES.values()))
-        return bool(self.text or unnamed != BodyFacts())
+        facts = shared_fields(self.facts, BodyFacts)
+        unnamed = facts.keys() - _NAMES.values()
+        return bool(self.text) or any(facts[name] is not None for name in unnamed)
 
     @property
     def text(self) -> str:

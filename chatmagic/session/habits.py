@@ -63,7 +63,7 @@ class Habits(Feature):
         if question is None or request is None:
             return proceed(sending)
         asked = self.as_sent(request, question, client.setup)
-        answer = proceed(replace(sending, request=asked))
+        answer = proceed(sending if asked is request else replace(sending, request=asked))
         for _ in range(_MOST_REFUSALS):
             refused = asked
             if self._note_refusal(sending, refused, answer):
@@ -106,6 +106,9 @@ class Habits(Feature):
             fields[limit] = max_tokens
             max_tokens = None
         takes_temperature = self._takes("temperature", setup, request)
+        is_same = not fields and max_tokens == request.max_tokens
+        if is_same and takes_temperature and self._takes("stream", setup, request):
+            return request
         return replace(
             request,
             stream=request.stream and self._takes("stream", setup, request),
