@@ -24,6 +24,8 @@ MAJORITY_KAPPA: Final = "Cohen's kappa, majority"
 BETWEEN_PAIRS: Final = "agreeing pairs, between"
 BETWEEN_KAPPA: Final = "Cohen's kappa, between"
 DIFFERENCE: Final = "difference in accuracy"
+METADATA: Final = "chatmagic_agreement"
+"""Key of the figures in the metadata of a notebook's output, where a report finds them."""
 TIED: Final = "(tie)"
 _HEAD: Final = ("measure", "value", "low", "high", "n", "interval")
 _LONGEST: Final = 40
@@ -160,6 +162,11 @@ class Agreement:
         """Return the table and the notes as text."""
         lines = columns([_HEAD, *map(_cells, self.measures)])
         return "\n".join([*lines, *self.notes])
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, str], dict[str, Any]]:
+        """Return the page and the text, and the figures as the output's metadata."""
+        data = {"text/html": self._repr_html_(), "text/plain": repr(self)}
+        return data, {METADATA: self.to_json()}
 
     def _repr_html_(self) -> str:
         """Return the tables and the notes as HTML; labels are text."""

@@ -14,7 +14,7 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -94,6 +94,77 @@ class Drawn:
     at: str
 
 
+@dataclass(frozen=True, slots=True)
+class ReviewFile:
+    """What the file of a review holds.
+
+    Args:
+        drawn: how the sample was drawn last; ``None`` for a file that does not exist yet.
+        judgements: all judgements, in their order.
+        unread: number of lines that are neither, such as a damaged one.
+    """
+
+    drawn: Drawn | None
+    judgements: tuple[Judgement, ...]
+    unread: int
+
+    @classmethod
+    def of(cls, path: Path) -> ReviewFile:
+        """Return what a file holds.
+
+        Args:
+            path: the file, which may not exist yet.
+
+        Raises:
+            InputError: it is no file of a review, or cannot be read.
+        """
+        content = content_of(path)
+        drawn = None
+        judgements = []
+        unread = 0
+        for line in (content or b"").splitlines():
+            try:
+                value = json_of_file(line)
+            except ValueError:
+                value = None
+            if isinstance(value, dict) and value.get("review") == _FORM:
+                drawn = _drawn(value) or drawn
+                continue
+            judgement = Judgement.of(value) if isinstance(value, dict) else None
+            if judgement is None:
+                unread += bool(line.strip())
+            else:
+                judgements.append(judgement)
+        if content and drawn is None:
+            raise InputError(f"{path.name} is no file of a review.")
+        return cls(drawn, tuple(judgements), unread)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return how the sample was drawn, and what each person did, as JSON.
+
+        ``labelled`` counts rows whose last judgement is a label, ``skipped`` those without one, and
+        ``changed`` the labels that a person changed after the model's label was shown.
+        """
+        last: dict[str, dict[str, str | None]] = {}
+        changed: Counter[str] = Counter()
+        for each in self.judgements:
+            labels = last.setdefault(each.reviewer, {})
+            before = labels.get(each.key)
+            if each.seen and None not in {before, each.label} and before != each.label:
+                changed[each.reviewer] += 1
+            labels[each.key] = each.label
+        people = [
+            {
+                "reviewer": name,
+                "labelled": sum(label is not None for label in labels.values()),
+                "skipped": sum(label is None for label in labels.values()),
+                "changed": changed[name],
+            }
+            for name, labels in last.items()
+        ]
+        return {"drawn": None if self.drawn is None else asdict(self.drawn), "reviewers": people}
+
+
 class Review:
     """Sample of the rows of a table, and the labels that persons gave.
 
@@ -140,9 +211,9 @@ class Review:
         self.file = Path(name)
         self._told: set[int] = set()
         """Places of the rows whose model's label was told to this reviewer."""
-        self.unread = 0
-        """Number of lines of the file that are no judgements, such as a damaged one."""
-        drawn, self._judgements = self._read()
+        held = ReviewFile.of(self.file)
+        drawn = held.drawn
+        self._judgements = list(held.judgements)
         if drawn is not None and seed not in {None, drawn.seed}:
             raise InputError(
                 f"{self.file.name} has a sample that was drawn with seed {drawn.seed}, and not "
@@ -225,7 +296,7 @@ class Review:
     @property
     def columns(self) -> dict[str, list[str | None]]:
         """The labels of each reviewer by name, row by row, as the file has them now."""
-        self._judgements = self._read()[1]
+        self._judgements = list(ReviewFile.of(self.file).judgements)
         columns: dict[str, list[str | None]] = {}
         for each in self._judgements:
             column = columns.setdefault(each.reviewer, [None] * len(self._keys))
@@ -243,28 +314,9 @@ class Review:
         return judgement is not None and judgement.label is not None
 
     def to_json(self) -> dict[str, Any]:
-        """Return how the sample was drawn, and how many rows each person labelled, as JSON.
-
-        ``changed`` counts the labels that a person changed after the model's label was shown.
-        """
-        people = []
-        for name, column in self.columns.items():
-            labels: dict[str, str] = {}
-            changed = 0
-            for each in self._judgements:
-                if each.reviewer == name and each.label is not None:
-                    changed += each.seen and labels.get(each.key, each.label) != each.label
-                    labels[each.key] = each.label
-            count = sum(label is not None for label in column)
-            people.append({"reviewer": name, "labelled": count, "changed": changed})
-        return {
-            "file": self.file.name,
-            "seed": self.seed,
-            "n": len(self.sample),
-            "rows": len(self._keys),
-            "labels": [*self.labels],
-            "reviewers": people,
-        }
+        """Return how the sample was drawn, and what each person did, as of the file."""
+        held = ReviewFile.of(self.file)
+        return replace(held, drawn=held.drawn or self._drawn).to_json()
 
     # --- Without a page -------------------------------------------------------------------------
 
@@ -354,29 +406,6 @@ class Review:
         )
 
     # --- The file -------------------------------------------------------------------------------
-
-    def _read(self) -> tuple[Drawn | None, list[Judgement]]:
-        """Return how the sample was drawn last, and all judgements in their order."""
-        content = content_of(self.file)
-        drawn = None
-        judgements = []
-        self.unread = 0
-        for line in (content or b"").splitlines():
-            try:
-                value = json_of_file(line)
-            except ValueError:
-                value = None
-            if isinstance(value, dict) and value.get("review") == _FORM:
-                drawn = _drawn(value) or drawn
-                continue
-            judgement = Judgement.of(value) if isinstance(value, dict) else None
-            if judgement is None:
-                self.unread += bool(line.strip())
-            else:
-                judgements.append(judgement)
-        if content and drawn is None:
-            raise InputError(f"{self.file.name} is no file of a review.")
-        return drawn, judgements
 
     def _append(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """Add lines to the file, and bring them to the disk."""

@@ -197,6 +197,9 @@ def test_it_is_json_for_a_report() -> None:
     }
     assert sum(map(sum, held["confusion"][0]["counts"])) == 360
     assert held["notes"] == [*found.notes]
+    data, metadata = found._repr_mimebundle_()
+    assert data == {"text/html": found._repr_html_(), "text/plain": repr(found)}
+    assert metadata == {names.METADATA: held}
 
 
 def test_levels_differ_by_how_far_labels_are_apart() -> None:

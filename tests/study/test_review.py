@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chatmagic.errors import ChatError, InputError
-from chatmagic.study.review import KEYS, Review
+from chatmagic.study.review import KEYS, Review, ReviewFile
 
 LABELS = ("good", "bad", "-1")
 
@@ -93,14 +93,14 @@ def test_the_models_label_comes_after_the_persons() -> None:
     found.give(place, "good")
     found.give(found.sample[1], "bad")
     found.give(found.sample[1], "good")  # before it was told
-    assert found.to_json() == {
-        "file": "r.jsonl",
-        "seed": 1,
-        "n": 5,
-        "rows": 20,
-        "labels": [*LABELS],
-        "reviewers": [{"reviewer": "gold", "labelled": 2, "changed": 1}],
-    }
+    found.give(found.sample[2], None)
+    held = ReviewFile.of(found.file).to_json()
+    assert held == found.to_json()
+    assert held["reviewers"] == [{"reviewer": "gold", "labelled": 2, "skipped": 1, "changed": 1}]
+    drawn = held["drawn"]
+    assert (drawn["seed"], drawn["n"], drawn["rows"]) == (1, 5, 20)
+    assert review(file="new.jsonl").to_json()["drawn"]["at"] == ""
+    assert ReviewFile.of(Path("absent.jsonl")).to_json() == {"drawn": None, "reviewers": []}
 
 
 def test_two_reviewers_give_two_columns() -> None:
@@ -169,10 +169,10 @@ def test_a_damaged_line_costs_only_itself() -> None:
     with found.file.open("ab") as file:
         file.write(b'{"key": 5}\n[1]\n{"review": 1, "seed": "x"}\n{"key": "ab')
     again = review()
-    assert again.unread == 3
+    assert ReviewFile.of(again.file).unread == 3
     again.give(again.sample[1], "bad")
     assert review().reviewed == 2
-    assert review().unread == 3
+    assert ReviewFile.of(again.file).unread == 3
 
 
 def test_another_file_is_left_alone() -> None:
