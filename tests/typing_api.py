@@ -211,7 +211,7 @@ def a_study_has_its_agreement(frame: object) -> None:
     assert_type(review, chatmagic.Review)
     assert_type(review.gold, list[str | None])
     assert_type(review.read_csv("labels.csv"), int)
-    chatmagic.agreement(frame, gold=review.gold)
+    chatmagic.agreement(frame, gold=review)
     chatmagic.review(frame)  # type: ignore[call-arg]
 
 

@@ -24,6 +24,10 @@ from chatmagic.study.review import GOLD, KEYS, Review
 
 _MODULE: Final = "_chatmagic"
 """As of the chat panel: no package registry accepts this name."""
+_NO_ANYWIDGET: Final = (
+    "With anywidget it is a widget here, too: pip install 'chatmagic[anywidget]', and restart the "
+    "kernel."
+)
 _NO_PAGE: Final = (
     "Here is no page for it: review.to_csv('labels.csv') writes a file to fill in, and "
     "review.read_csv('labels.csv') reads it."
@@ -162,7 +166,10 @@ class PageReview(Review):
 
                 form = AnywidgetReview
         if form is None:
-            display({"text/plain": f"{self!r}\n{_NO_PAGE}"}, raw=True)
+            lines = [repr(self), _NO_PAGE]
+            if execution is not None and execution.is_live:
+                lines.append(_NO_ANYWIDGET)
+            display({"text/plain": "\n".join(lines)}, raw=True)
             return
         widget = form()
         Reviewing(self, widget)
@@ -194,7 +201,7 @@ def review(
             as ``chatmagic.map`` returned.
         labels: the labels to choose from.
         n: number of rows to label, drawn at random; all if there are fewer.
-        seed: seed of the sample; ``None`` for a new one, which the file keeps.
+        seed: seed of the sample; ``None`` for that of the file, or 0.
         show: the columns that a person reads; ``None`` for the only one that is not the model's.
         model: the column with the model's label, shown after the person's.
         file: the file of the labels; ``None`` for ``review-….jsonl`` in the working folder.

@@ -12,8 +12,9 @@ from chatmagic.errors import InputError
 from chatmagic.render import reply_table
 from chatmagic.safe_text import UNTYPESET, columns, counted, one_line
 from chatmagic.study import measures
-from chatmagic.study.answers import Answers, Level, Scale, is_frame, read
+from chatmagic.study.answers import Answers, Level, Scale, is_frame, listed, read
 from chatmagic.study.measures import Array, Estimate, counts_of, library
+from chatmagic.study.review import Review
 
 PAIRS: Final = "agreeing pairs"
 ALPHA: Final = "Krippendorff's alpha"
@@ -183,7 +184,7 @@ class Agreement:
 def agreement(
     frame: Any,
     repeats: str | Sequence[str] = "replies",
-    gold: str | Iterable[Any] | None = None,
+    gold: str | Iterable[Any] | Review | None = None,
     level: Level = "nominal",
     *,
     labels: Iterable[Any] | None = None,
@@ -199,8 +200,8 @@ def agreement(
             name, to compare two models or two wordings.
         repeats: the column with the list of each row's answers, or with one answer; or several
             columns, each with one answer, such as those of two persons.
-        gold: the column with the true labels; the labels themselves, row by row, with
-            ``None`` where one is not known, such as ``review.gold``.
+        gold: the column with the true labels; a review; or the labels themselves, row by
+            row, with ``None`` where one is not known.
         level: ``nominal`` for names, ``ordinal`` for names or numbers in an order, ``interval``
             for numbers with distances. It is that of alpha; accuracy and kappa compare names.
         labels: the labels in their order; words need it where the level is ``ordinal``.
@@ -212,7 +213,9 @@ def agreement(
     for name in ("numpy", "krippendorff", "scipy.stats", "statsmodels.stats.inter_rater"):
         library(name)
     frames = _frames(frame, repeats)
-    truth = gold if gold is None or isinstance(gold, str) else list(gold)
+    if isinstance(gold, Review):
+        gold = gold.gold
+    truth = gold if gold is None or isinstance(gold, str) else listed("gold", gold)
     sides = [read(name, each, repeats, truth, scale) for name, each in frames.items()]
     _check_rows(sides)
     names = scale.domain(sides)

@@ -8,6 +8,7 @@ text. No library is imported to read a table.
 from __future__ import annotations
 
 import json
+import numbers
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ class Scale:
         """
         if labels is None:
             return cls(level, None)
-        texts = (_text(label) for label in labels)
+        texts = (_text(label) for label in listed("labels", labels))
         return cls(level, tuple(text for text in texts if text is not None))
 
     def label(self, value: Any) -> str | None:
@@ -164,7 +165,7 @@ def read(
     rows = rows_of(frame)
     if not rows:
         raise InputError(f"{one_line(name)} has no rows." if name else "The table has no rows.")
-    columns = [repeats] if isinstance(repeats, str) else list(repeats)
+    columns = [repeats] if isinstance(repeats, str) else listed("repeats", repeats)
     answers = [
         [scale.label(item) for each in columns for item in _several(cell(row, each))]
         for row in rows
@@ -175,6 +176,21 @@ def read(
         raise InputError(f"None of the {counted(len(rows), 'row')} has an answer in {columns[0]}.")
     truth = None if gold is None else _gold(rows, gold, scale)
     return Answers(name, known, truth, missing)
+
+
+def listed(name: str, value: Any) -> list[Any]:
+    """Return a list that was given as any iterable but a text.
+
+    Args:
+        name: the argument's name.
+        value: its value.
+
+    Raises:
+        InputError: it is a text or no iterable.
+    """
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise InputError(f"{name} is a list, and not {one_line(repr(value))}.")
+    return list(value)
 
 
 def is_frame(value: Any) -> bool:
@@ -263,8 +279,11 @@ def _text(value: Any) -> str | None:
         return None
     if isinstance(value, Mapping):
         return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
-    if isinstance(value, float):
-        return None if value != value else _digits(value)  # noqa: PLR0124 - NaN is not itself
+    if isinstance(value, numbers.Number) and value != value:  # noqa: PLR0124 - NaN is not itself
+        return None
+    is_whole = isinstance(value, numbers.Real) and float(value).is_integer()
+    if is_whole and not isinstance(value, numbers.Integral):
+        return str(int(value))
     return str(value).strip() or None
 
 

@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import os
-import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -24,7 +23,7 @@ from chatmagic._json import digest, iso, json_of_file
 from chatmagic.errors import ChatError, InputError
 from chatmagic.safe_text import counted, one_line, without_lone_surrogates
 from chatmagic.session.map.rows import IT
-from chatmagic.study.answers import Scale, cell, rows_of
+from chatmagic.study.answers import Scale, cell, listed, rows_of
 
 KEYS: Final = "123456789acdefghijklmopqrtuvwxyz"
 """Keys of the labels, in their order; b goes back, n takes a note, s skips."""
@@ -172,7 +171,7 @@ class Review:
         frame: a table of pandas, polars or pyarrow, a dict of columns, or a list of dicts.
         labels: the labels to choose from.
         n: number of rows to review.
-        seed: seed of the sample; ``None`` for that of the file, or a new one.
+        seed: seed of the sample; ``None`` for that of the file, or 0.
         show: the columns that a person reads; ``None`` for the only one that is not the model's.
         model: the column with the model's label, which is shown after the person's.
         file: the file; ``None`` for one in the working folder, named for the texts.
@@ -220,8 +219,7 @@ class Review:
                 f"{seed}.",
                 hint="file=… begins another review.",
             )
-        known = secrets.randbelow(2**32) if seed is None else seed
-        self.seed = known if drawn is None else drawn.seed
+        self.seed = drawn.seed if drawn is not None else seed or 0
         by_chance = sorted(range(len(rows)), key=lambda place: _rank(self.seed, self._keys[place]))
         self.sample = tuple(by_chance[:n])
         """Places of the rows to review, from 0, in the order in which they are shown."""
@@ -435,9 +433,7 @@ def _write(file: io.FileIO, content: bytes, end: int) -> None:
 
 
 def _labels(labels: Iterable[Any]) -> tuple[str, ...]:
-    if isinstance(labels, str):
-        raise InputError("labels is a list of labels, and not one text.")
-    found = Scale.of("nominal", labels).labels or ()
+    found = Scale.of("nominal", listed("labels", labels)).labels or ()
     if not found or len({*found}) < len(found) or len(found) > len(KEYS):
         raise InputError(
             f"labels is a list of 1 to {len(KEYS)} different labels: each has a key of its own."

@@ -117,3 +117,4 @@ def test_without_a_page_it_is_a_line(
     assert ran.error is None
     assert ran.texts[0].startswith("<review: 0 of 1 row labelled by gold")
     assert "review.to_csv('labels.csv')" in ran.texts[0]
+    assert "anywidget" not in ran.texts[0]

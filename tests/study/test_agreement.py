@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,6 +142,17 @@ def test_true_labels_may_be_given_themselves() -> None:
         60,
         60,
     )
+
+
+def test_a_review_has_the_true_labels(tmp_path: Path) -> None:
+    """Those of its own reviewer; what is no list of labels is one line."""
+    rows = {**study(0.2), "text": [str(n) for n in range(120)]}
+    review = chatmagic.review(rows, ["abc"], show="text", file=tmp_path / "r.jsonl")
+    review.give(5, "abc")
+    found = chatmagic.agreement(rows, gold=review)
+    assert {measure.n for measure in found.measures[2:]} == {1}
+    with pytest.raises(InputError, match=r"^gold is a list, and not 5\.$"):
+        chatmagic.agreement(rows, gold=5)  # type: ignore[arg-type]
 
 
 def test_a_page_shows_labels_as_text() -> None:

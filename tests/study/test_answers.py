@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -69,6 +70,8 @@ def test_replies_of_a_map_are_read() -> None:
         (None, None),
         (float("nan"), None),
         (float("inf"), "inf"),
+        (Decimal("2.0"), "2.0"),
+        (Decimal("NaN"), None),
         (["a"], "['a']"),
     ],
 )
@@ -89,7 +92,10 @@ def test_what_is_missing_in_pandas_is_missing() -> None:
 def test_several_columns_are_several_answers() -> None:
     """Such as those of two persons; arrays and Series in a cell are lists."""
     assert read_all({"ann": ["a"], "ben": ["b"]}, ["ann", "ben"]).rows == (("a", "b"),)
-    array = library("numpy").array(["a", "b"])
+    numpy = library("numpy")
+    halves = numpy.array([1, 0.5, numpy.nan], "float32")
+    assert read_all([{"replies": halves}]).rows == (("1", "0.5"),)
+    array = numpy.array(["a", "b"])
     series = library("pandas").Series(["c"])
     assert read_all([{"replies": array}, {"replies": series}]).rows == (("a", "b"), ("c",))
     assert read_all([{"replies": array[0]}]).rows == (("a",),)
@@ -120,6 +126,8 @@ def test_what_cannot_be_read_is_one_line(frame: Any, gold: Any, message: str) ->
     """Each table that has no answers, and each gold that does not fit."""
     with pytest.raises(InputError) as caught:
         read_all(frame, gold=gold)
+    with pytest.raises(InputError, match=r"^repeats is a list, and not None\.$"):
+        read_all([{"replies": "a"}], None)
     assert caught.value.message.startswith(message)
 
 

@@ -227,7 +227,8 @@ def test_a_person_reads_no_column_that_may_tell_a_label() -> None:
     [
         ([], LABELS, 5, "The table has no rows."),
         (["a"], LABELS, 0, "n is a number of rows from 1, not 0."),
-        (["a"], "good", 5, "labels is a list of labels, and not one text."),
+        (["a"], "good", 5, "labels is a list, and not 'good'."),
+        (["a"], 5, 5, "labels is a list, and not 5."),
         (["a"], [], 5, f"labels is a list of 1 to {len(KEYS)} different labels"),
         (["a"], ["a", " a"], 5, f"labels is a list of 1 to {len(KEYS)} different labels"),
         (["a"], range(40), 5, f"labels is a list of 1 to {len(KEYS)} different labels"),
