@@ -163,6 +163,8 @@ def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
     add("--summary", action="store_true", help="a line for each file, and no more")
     text = "also list private texts in the files: values of prompts, paths, hosts"
     add("--values", action="store_true", help=text)
+    text = "check only for texts that look like keys or passwords; nothing else is told"
+    add("--secrets", action="store_true", help=text)
     add("--json", action="store_true", help="as JSON")
 
 
@@ -288,6 +290,10 @@ def _audit(given: Mapping[str, Any]) -> int:
     # Loads nbformat, which the other commands do without.
     from chatmagic.audit import audit  # noqa: PLC0415
 
+    if given["secrets"]:
+        audits = audit.secrets_of_all(given["files"])
+        print(audit.problems_text(audits))
+        return 1 if any(item.problems for item in audits) else 0
     audits = audit.audit_all(given["files"])
     values = given["values"]
     if given["json"]:

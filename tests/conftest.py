@@ -31,6 +31,9 @@ from chatmagic.session.current import current_session
 from chatmagic.session.features import new_ledger
 from chatmagic.session.session import Session
 
+# As the tests of other projects have it by its entry point.
+pytest_plugins = ["chatmagic.pytest_plugin"]
+
 # A busy machine is no reason to fail, so nothing here looks at a clock.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -48,6 +48,7 @@ MAY_IMPORT = {
     "jupyter": (*BELOW_SESSION, "audit", "session", "study", "doctor"),
     "shell": (*BELOW_SESSION, "audit", "session", "study", "doctor", "jupyter"),
     "cli": (*BELOW_SESSION, "audit", "session", "study", "doctor", "jupyter", "shell"),
+    "pytest_plugin": (*BELOW_SESSION, "session"),
 }
 """Which folders each folder imports from, besides itself."""
 PACKAGES = {
@@ -59,6 +60,7 @@ PACKAGES = {
     "doctor": {"platformdirs"},
     "jupyter": {"IPython", "anywidget", "comm", "ipywidgets", "traitlets"},
     "shell": {"platformdirs"},
+    "pytest_plugin": {"pytest"},
 }
 """The third-party packages of each folder."""
 TEXTS = (

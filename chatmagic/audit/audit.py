@@ -169,6 +169,43 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
     return audits
 
 
+def secrets_of_all(paths: Sequence[Path]) -> list[Audit]:
+    """Return the audit of each file for secrets alone: a problem for each text that looks like one.
+
+    Args:
+        paths: as for :func:`audit_all`.
+    """
+    audits: list[Audit] = []
+    for path in (file for given in paths for file in _files(given)):
+        audit = Audit(str(path), "cassette" if is_cassette(path) else "notebook")
+        audits.append(audit)
+        try:
+            texts = _texts_of(path)
+        except InputError as error:
+            audit.problems.append(str(error))
+            continue
+        kinds = ((place, name) for place, text in texts for name in secret_kinds_in(text))
+        for place, name in dict.fromkeys(kinds):
+            audit.wrong(place, f"it holds a text that looks like {name}")
+    return audits
+
+
+def _texts_of(path: Path) -> list[tuple[int, str]]:
+    """Return the texts of a notebook or a cassette, with the numbers of their places."""
+    if path.is_dir():
+        raise InputError(f"{path} holds no notebook and no cassette.")
+    if not is_cassette(path):
+        return notebook.read_notebook(path).texts
+    if not path.exists():
+        raise InputError(f"{path} is not there.")
+    held = CassetteFile(path).read_interactions()
+    return [
+        (place, text)
+        for place, item in enumerate(held, 1)
+        for text in (str(item.as_typed), item.text or "")
+    ]
+
+
 def _files(path: Path) -> list[Path]:
     """Return a path, or the notebooks and cassettes in a folder and those below it."""
     inside = path.rglob("*") if path.is_dir() else ()
@@ -635,6 +672,22 @@ def findings_text(audits: Sequence[Audit], *, values: bool, summary: bool = Fals
     heads = [*heads, f"{len(audits):,} files, {all_words}.", *_pairs(audits)]
     parts = [f"{one_line(a.path, WIDEST)}\n{body}" for a, body in zip(audits, bodies, strict=False)]
     return "\n\n".join(["\n".join(heads), *parts])
+
+
+def problems_text(audits: Sequence[Audit]) -> str:
+    """Return the problems of files for a terminal, a line each, and the number of files.
+
+    Args:
+        audits: the audit of each file.
+    """
+    lines = [
+        f"{one_line(audit.path, WIDEST)}: {one_line(line, WIDEST)}"
+        for audit in audits
+        for line in audit.problems
+    ]
+    count = counted(len(audits), "file")
+    found = counted(len(lines), "problem") if lines else "no secret"
+    return "\n".join([*lines, f"{count}, {found}."])
 
 
 def _pairs(audits: Sequence[Audit]) -> list[str]:

@@ -89,7 +89,10 @@ class Form:
 
 
 def complete(
-    messages: Sequence[Message], max_tokens: int | None = None, form: Form | None = None
+    messages: Sequence[Message],
+    max_tokens: int | None = None,
+    form: Form | None = None,
+    text: str | None = None,
 ) -> Completion:
     """Return the reply to a conversation, in tokens.
 
@@ -97,8 +100,9 @@ def complete(
         messages: the conversation so far, oldest first.
         max_tokens: largest number of tokens of the reply; ``None`` is no limit.
         form: the form that the request asks for beside its messages; ``None`` is none.
+        text: the reply; ``None`` for one of these.
     """
-    whole = tokens(reply_to(messages, form))
+    whole = tokens(reply_to(messages, form) if text is None else text)
     sent = whole if max_tokens is None else whole[:max_tokens]
     asked = sum(len(tokens(message.content)) for message in messages)
     return Completion(

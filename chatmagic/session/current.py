@@ -25,6 +25,16 @@ def current_session() -> Session:
         return _current
 
 
+def end_session() -> None:
+    """Close this process's session and forget it; the next use makes another one."""
+    global _current  # noqa: PLW0603 - as above
+    with _lock:
+        session = _current
+        _current = None
+    if session is not None:
+        session.close()
+
+
 def use_environment(environment: Environment | None) -> None:
     """Set the environment of this process's session and its clients.
 
