@@ -1,64 +1,66 @@
-"""Rows of a Dask cluster, asked from one process, and the file of replies that the cluster reads.
+"""A table of Dask on a cluster of two processes, one of which is killed.
 
 ``python dask_rows.py FOLDER`` runs it; the tests' folders are in ``PYTHONPATH``.
 """
 
 from __future__ import annotations
 
+import os
+import pickle
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 from libraries import library
-from row_service import RowService
+from loopback_rows import RowServer
 
 import chatmagic
-from chatmagic.session.session import Session
 
-ROWS = 40
+ROWS = 120
+WORKERS = 3
+KEY = "sk-correct-horse-battery"
 
 
-def check(cluster: Any, path: Path) -> None:
-    """Map the rows of a table in four partitions, and read the replies with the cluster.
+def check(cluster: Any, server: RowServer, folder: Path) -> None:
+    """Label the rows of a table in eight parts, and kill a worker in the middle.
 
     Args:
         cluster: a client of the cluster.
-        path: the file of the replies.
+        server: the service.
+        folder: the folder of the answers.
     """
     dd, pandas = library("dask.dataframe"), library("pandas")
-    computed: list[int] = []
-
-    def noted(part: Any) -> Any:
-        computed.append(len(part))
-        return part
-
-    table = pandas.DataFrame({"row": range(ROWS), "text": [f"text {n}" for n in range(ROWS)]})
-    rows = dd.from_pandas(table, npartitions=4).map_partitions(noted, meta=table)
-    service = RowService(refuses=lambda prompt: 400 if prompt == "text 7" else 200)
-    most: list[int] = []
-    service.before = lambda _: most.append(sum(computed) - len(service.bodies))
-    with chatmagic.Client(transport=service) as client:
-        session = Session(client)
-        session.map("{{ text }}", rows, keep=False, yes=True, file=path)
-        assert len(service.bodies) == ROWS
-        assert max(most) <= 2 * ROWS // 4
-        answers = dd.read_json(path, lines=True, blocksize=2_000)
-        assert answers.npartitions > 1
-        assert cluster.compute((answers.error != "").sum()).result() == 1
-        joined = rows.merge(answers[["row", "text"]], on="row", suffixes=("", "_reply")).compute()
-        texts = dict(zip(joined["row"], joined["text_reply"], strict=True))
-        assert texts == {n: "" if n == 7 else f"TEXT {n}" for n in range(ROWS)}
-        # Run again, the row that failed alone is asked.
-        service.bodies.clear()
-        session.map("{{ text }}", rows, keep=False, yes=True, file=path)
-        assert service.prompts == ["text 7"]
-        # Kept in memory, they are a list.
-        replies = session.map("{{ text }}", rows, yes=True, file=path)
-        assert [reply.text for reply in replies][6:9] == ["TEXT 6", None, "TEXT 8"]
+    texts = [f"text {number}" for number in range(ROWS)]
+    table = pandas.DataFrame({"text": texts})
+    label = chatmagic.mapper("{{ text }}", folder, workers=WORKERS)
+    lazy = dd.from_pandas(table, npartitions=8).pipe(label)
+    assert server.prompts == []
+    assert KEY.encode() not in pickle.dumps(lazy)
+    computed = cluster.compute(lazy)
+    while len(server.prompts) < ROWS // 2:
+        time.sleep(0.005)
+    os.kill(next(iter(cluster.run(os.getpid).values())), signal.SIGKILL)
+    made = computed.result()
+    assert dict(zip(made["text"], made["reply"], strict=True)) == {t: t.upper() for t in texts}
+    # The killed process had two calls at most, each with so many requests under way.
+    asked = len(server.prompts)
+    assert ROWS <= asked <= ROWS + 2 * WORKERS, asked
+    again = cluster.compute(dd.from_pandas(table[::-1], npartitions=5).pipe(label)).result()
+    assert len(again) == ROWS
+    lines = dd.read_json(str(folder / "*.jsonl"), lines=True)
+    assert set(lines["text"].compute()) == {text.upper() for text in texts}
+    assert len(server.prompts) == asked
+    assert not any(KEY.encode() in path.read_bytes() for path in folder.iterdir())
+    assert server.keys == {f"Bearer {KEY}"}
 
 
 if __name__ == "__main__":
-    with library("distributed").Client(
-        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
-    ) as started:
-        check(started, Path(sys.argv[1], "rows.jsonl"))
+    with RowServer(before=lambda _: threading.Event().wait(0.02)) as started:
+        os.environ |= {"CHATMAGIC_BASE_URL": started.url, "CHATMAGIC_API_KEY": KEY}
+        with library("distributed").Client(
+            n_workers=2, threads_per_worker=2, dashboard_address=None
+        ) as client:
+            check(client, started, Path(sys.argv[1], "answers"))
