@@ -190,7 +190,6 @@ def the_kernel_has_one_session() -> None:
     assert_type(chatmagic.map("{{ a }}", table, column="label"), dict[str, list[str]])
     job = chatmagic.current_session().map("{{ it }}", iter("ab"), workers=8, block=False)
     assert_type(job.answered, int)
-    assert_type(chatmagic.map("{{ it }}", iter("ab"), keep=False), Path)
     chatmagic.current_session().map("{{ it }}", [], retry=3)  # type: ignore[call-overload]
     assert_type(chatmagic.ask("Why?").code_blocks[0], chatmagic.CodeBlock)
     chatmagic.asks("Why?")  # type: ignore[attr-defined]

@@ -284,14 +284,8 @@ class Session:
         rows: object,
         *,
         block: Literal[False],
-        keep: bool = ...,
         **how: Unpack[MapArguments],
     ) -> Job: ...
-
-    @overload
-    def map(
-        self, template: str, rows: object, *, keep: Literal[False], **how: Unpack[MapArguments]
-    ) -> Path: ...
 
     @overload
     def map(  # type: ignore[overload-overlap] # a table is an iterable, too
@@ -310,7 +304,6 @@ class Session:
         rows: object,
         *,
         block: bool = ...,
-        keep: bool = ...,
         **how: Unpack[MapArguments],
     ) -> Any: ...
 
@@ -337,7 +330,6 @@ class Session:
         file: str | Path | None = None,
         wait: bool = False,
         yes: bool = False,
-        keep: bool = True,
         block: bool = True,
     ) -> Any:
         """Ask one prompt for each row, beside the conversation, and keep each reply in a file.
@@ -348,7 +340,7 @@ class Session:
         Args:
             template: the prompt; ``{{ it }}`` stands for the row, ``{{ name }}`` for a column.
             rows: a DataFrame, a Series, a table of pyarrow, a mapping of columns, a list or another
-                iterable of texts or mappings, a collection of Dask's or polars', or its parts.
+                iterable of texts or mappings.
             workers: largest number of requests under way, up to 256.
             repeats: number of times that each row is asked.
             retries: number of times that a row is sent again after an error of the server or the
@@ -367,15 +359,14 @@ class Session:
             file: the job's file; ``None`` is ``map-….jsonl`` in the working folder.
             wait: whether the map waits for the end of any limit; otherwise it waits for a minute.
             yes: whether the map starts without a question.
-            keep: whether the result is kept in memory.
             block: whether to wait for the end.
 
         Returns:
             The table with the columns ``reply``, ``value`` (of JSON; or the fields of the schema)
             and ``error``; for a Series one of the replies, or of their values, with its index; for
-            other rows a list; with ``keep=False`` the path of the file; with ``block=False`` a
-            handle, whose ``result()`` returns the same. With ``repeats`` the reply is the most
-            frequent answer, beside ``agree``, its share, and ``replies``, the list of answers.
+            other rows a list; with ``block=False`` a handle, whose ``result()`` returns the same.
+            With ``repeats`` the reply is the most frequent answer, beside ``agree``, its share, and
+            ``replies``, the list of answers.
 
         Raises:
             InputError: a row cannot be sent, or the user did not agree to the map.
@@ -402,7 +393,6 @@ class Session:
                 workers=workers,
                 retries=retries,
                 waits=wait,
-                keeps=keep,
                 keep_prompts=keep_prompts,
                 file=file,
                 repeats=repeats,

@@ -59,7 +59,7 @@ File.append = killing("in the middle of its line", File.append, torn=True)
 File.append = killing("when it is stored", File.append, after=True)
 client = chatmagic.Client(origin, key)
 chatmagic.Session(client).map(
-    "{{ it }}", range(int(rows)), file=path, workers=int(workers), yes=True, keep=False
+    "{{ it }}", range(int(rows)), file=path, workers=int(workers), yes=True
 )
 """
 """A map that kills itself where it passes a point for the so-many-th time."""
@@ -161,7 +161,7 @@ def test_rows_under_way_as_the_interpreter_exits_are_stored(tmp_path: Path) -> N
         "origin, path = sys.argv[1:]\n"
         "session = chatmagic.Session(chatmagic.Client(origin, 'k'))\n"
         "rows = itertools.count()\n"
-        "job = session.map('{{ it }}', rows, file=path, yes=True, keep=False, block=False)\n"
+        "job = session.map('{{ it }}', rows, file=path, yes=True, block=False)\n"
         "while job.answered < 20:\n"
         "    time.sleep(0.001)\n"
     )

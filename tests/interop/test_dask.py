@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,8 @@ def test_a_killed_worker_costs_its_requests_under_way(tmp_path: Path) -> None:
     The cluster has a process of its own: what it leaves behind is logged whenever Python collects
     it, and would be logged in another test.
     """
-    if find_spec("distributed") is None and not os.environ.get("CI"):
-        pytest.skip("distributed is not installed")
+    if not os.environ.get("CI"):
+        pytest.skip("four processes with all of Dask take half a minute: only where CI is set")
     paths = map(str, (ROOT, ROOT / "tests", ROOT / "tests/support"))
     done = subprocess.run(
         [sys.executable, Path(__file__).with_name("dask_rows.py"), tmp_path],

@@ -52,5 +52,5 @@ def test_a_question_is_asked_without_any_one_of_them(
     assert [type(feature) for feature in session.features] == [*rest]
     assert len(session.ledger.limits) == sum(issubclass(other, Limit) for other in rest)
     assert session.ask("a").text == "A"
-    session.map("{{ it }}", ["b"], yes=True, keep=False, file=tmp_path / "m.jsonl")
+    session.map("{{ it }}", ["b"], yes=True, file=tmp_path / "m.jsonl")
     assert service.prompts == ["a", "b"]

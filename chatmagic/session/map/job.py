@@ -93,8 +93,6 @@ class JobOptions:
         workers: largest number of requests under way.
         retries: number of times that a row is sent again that may have been paid for.
         waits: whether the job waits for limits longer than a minute, too.
-        keeps: whether the result is kept in memory. Otherwise the file gets a line of this call
-            even for a row that another call answered.
         keep_prompts: whether the file gets the prompts, too.
         reports: whether a line tells what came from the file, and how many rows failed.
     """
@@ -102,7 +100,6 @@ class JobOptions:
     workers: int = 4
     retries: int = 0
     waits: bool = False
-    keeps: bool = True
     keep_prompts: bool = False
     reports: bool = True
 
@@ -187,7 +184,6 @@ class Job:
         """The error that ended it before its last row."""
         self.is_stopped = False
         """Whether no more rows are begun."""
-        self._call = ""
         self._is_begun = False
         self._pace = Pace(options.workers, waits=options.waits)
         self._clock = clock or Clock()
@@ -299,8 +295,6 @@ class Job:
         self._worker.result  # noqa: B018 - raises the error that ended it
         if self.options.reports:
             self._report()
-        if not self.options.keeps:
-            return self.path
         replies = [self._with_value(reply) for reply in self.file.replies(self.keys)]
         if self.template.repeats > 1:
             replies = together(replies, self.template.repeats)
@@ -354,7 +348,7 @@ class Job:
     def _error_place(self) -> str:
         """Return the place of a row's error in words."""
         source = self.rows.source
-        if not self.options.keeps or (is_series(source) and not self.template.columns.makes_table):
+        if is_series(source) and not self.template.columns.makes_table:
             return f"error in {self.path.name}"
         if names_of(source) or is_series(source):
             return f"column {self.template.columns.names[-1]}"
@@ -391,13 +385,9 @@ class Job:
         )
         for row in rows:
             self.counts.read += 1
-            self._call = self._call or row.key[:16]
-            if self.options.keeps:
-                self.keys.append(short_key(row.key))
+            self.keys.append(short_key(row.key))
             if self.file.is_answered(row.key):
                 self.counts.from_file += 1
-                if not self.options.keeps and self.sender.address is not None:
-                    self.file.copy(row.key, row.number, self._call)
             elif self.sender.replayed is not None:
                 raise NotRecordedError(
                     f"{self.sender.replayed.name} is replayed here, and row {row.number:,} has no "
@@ -623,7 +613,6 @@ class Job:
             request=row.request,
             occurrence=row.occurrence,
             service=self.sender.service,
-            call=self._call,
             error=None if problem is None else problem.message,
             ended_at=datetime.now(UTC),
             head=self.file.head,

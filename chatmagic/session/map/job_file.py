@@ -81,7 +81,7 @@ class RowReply(BodyFacts):
         service: the service's name in the ledger.
         text: the reply so far; ``None`` if there is none.
         value: the value of a reply in JSON, or the instance of its schema; no file keeps it.
-        call: name of the call that the row belongs to, as several calls may share a file.
+        call: name of the call that the row belongs to, in files of earlier releases.
         error: the error in one line; ``None`` if the reply is whole and has its form.
         ended_at: the time of its end, aware, in UTC.
         head: the description of the call that asked it, or its name (see :mod:`.job_head`).
@@ -449,21 +449,6 @@ class JobFile:
                     self._room = room
                     return
             raise self._not_written(problem)
-
-    def copy(self, key: str, row: int, call: str) -> None:
-        """Add a line that makes a known reply a row of this call, unless it is one already.
-
-        Args:
-            key: the row's key.
-            row: the row's place in the call.
-            call: the call.
-
-        Raises:
-            ChatError: it cannot be written.
-        """
-        for reply in self.replies([short_key(key)]):
-            if reply is not None and (reply.row, reply.call) != (row, call):
-                self.append(replace(reply, row=row, call=call))
 
     def _write(self, content: bytes, at: int | None = None) -> None:
         file = cast("FileIO", self._file)

@@ -91,7 +91,7 @@ def run(template: RowTemplate, sender: RowSender, source: object, options: MapOp
     Args:
         template: makes the rows' requests.
         sender: sends them.
-        source: a table, a list, an iterable, or a collection in parts.
+        source: a table, columns, a list or an iterable.
         options: the options of the call.
 
     Raises:

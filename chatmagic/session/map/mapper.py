@@ -383,6 +383,7 @@ def mapper(
     column: str | None = None,
     columns: bool = False,
     allow_secrets: bool = False,
+    keep_prompts: bool = False,
     wait: bool = False,
 ) -> Mapper:
     """Return a function that asks one prompt for each row of a table, for use by any engine.
@@ -407,6 +408,7 @@ def mapper(
         column: name of the column of replies, with which the names of the others begin.
         columns: whether each field of the schema is a column of the result.
         allow_secrets: as for :meth:`chatmagic.Session.ask`.
+        keep_prompts: as for :meth:`chatmagic.Session.map`.
         wait: whether a call waits for the end of any limit; otherwise it waits for a minute.
 
     Raises:
@@ -430,7 +432,12 @@ def mapper(
             ),
             _folder(folder),
             MapOptions(
-                workers=workers, retries=retries, waits=wait, repeats=repeats, reports=False
+                workers=workers,
+                retries=retries,
+                waits=wait,
+                keep_prompts=keep_prompts,
+                repeats=repeats,
+                reports=False,
             ),
             schema,
             columns,

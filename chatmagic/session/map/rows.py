@@ -1,7 +1,6 @@
-"""Rows of a job: of a table, columns, a list, an iterable, or the parts of a larger collection.
+"""Rows of a job: of a table, columns, a list or an iterable.
 
-No library is imported here: a table is recognized by its methods. Parts are read one at a time, as
-they are needed.
+No library is imported here: a table is recognized by its methods.
 """
 
 from __future__ import annotations
@@ -30,11 +29,15 @@ class Rows:
     source: Any
 
     def __post_init__(self) -> None:
-        """Refuse a source that would be read letter by letter, or key by key."""
+        """Refuse a source that would be read letter by letter, key by key, or part by part."""
+        if is_lazy(self.source):
+            raise InputError(
+                f"A {type(self.source).__name__} is computed part by part. Nothing was sent.",
+                hint="Compute it first, or use chatmagic.mapper(…), a function of a part.",
+            )
         is_text = isinstance(self.source, str | bytes)
         is_mapping = isinstance(self.source, Mapping) and not are_columns(self.source)
-        is_read = isinstance(self.source, Iterable) or _is_in_parts(self.source)
-        is_read = is_read or is_table(self.source)
+        is_read = isinstance(self.source, Iterable) or is_table(self.source)
         if is_read and not (is_text or is_mapping):
             return
         raise InputError(
@@ -47,16 +50,11 @@ class Rows:
     def count(self) -> int | None:
         """Number of rows; ``None`` if they are read once, as they are needed."""
         source = self.source
-        is_sized = isinstance(self.source, Sized)
-        if not is_sized or isinstance(source, Iterator) or _is_in_parts(source):
-            return None
         if are_columns(source):
             return len(next(iter(source.values())))
-        if is_table(source):
-            return len(source)
-        # Parts of a larger collection, such as partitions, are read one by one.
-        first = next(iter(source), None)
-        return None if is_table(first) or _is_in_parts(first) else len(source)
+        return (
+            None if isinstance(source, Iterator) or not isinstance(source, Sized) else len(source)
+        )
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Return the rows in order, each with its values by name."""
@@ -70,7 +68,7 @@ def is_table(value: Any) -> bool:
         value: the rows as they were given, or a part of them.
     """
     has_columns = isinstance(value, Sized) and hasattr(type(value), "columns")
-    return has_columns and not _is_in_parts(value) and _reader(value) is not None
+    return has_columns and not is_lazy(value) and _reader(value) is not None
 
 
 def is_series(value: Any) -> bool:
@@ -81,7 +79,7 @@ def is_series(value: Any) -> bool:
     """
     kind = type(value)
     is_column = hasattr(kind, "to_frame") and (hasattr(kind, "iloc") or hasattr(kind, "gather"))
-    return is_column and isinstance(value, Sized) and not _is_in_parts(value)
+    return is_column and isinstance(value, Sized) and not is_lazy(value)
 
 
 def are_columns(value: Any) -> bool:
@@ -114,8 +112,12 @@ def names_of(value: Any) -> list[str]:
     return [str(name) for name in getattr(value, "column_names", None) or value.columns]
 
 
-def _is_in_parts(value: Any) -> bool:
-    """Return whether a value is a collection that is computed part by part, or such a part."""
+def is_lazy(value: Any) -> bool:
+    """Return whether a value is a table that is computed part by part, or such a part.
+
+    Args:
+        value: the rows as they were given.
+    """
     # The type is asked, as an uncomputed object of Dask has any attribute.
     return any(hasattr(type(value), n) for n in ("to_delayed", "collect_batches", "compute"))
 
@@ -134,21 +136,19 @@ def _reader(table: Any) -> Any:
 
 
 def _rows(source: Any) -> Iterator[dict[str, Any]]:
-    if _is_in_parts(source):
-        for part in _parts(source):
-            yield from _rows(part)
-    elif is_table(source):
+    if is_table(source):
         yield from _named(names_of(source), _reader(source)())
     elif are_columns(source):
         yield from _named(names_of(source), zip(*source.values(), strict=True))
     else:
-        for item in source:
-            if isinstance(item, str):
-                yield {IT: item}
-            elif isinstance(item, Mapping):
+        for number, item in enumerate(source):
+            if isinstance(item, Mapping):
                 yield {IT: item, **{str(name): value for name, value in item.items()}}
-            elif is_table(item) or _is_in_parts(item):
-                yield from _rows(item)
+            elif is_table(item) or is_lazy(item):
+                raise InputError(
+                    f"Row {number:,} is a table, a {type(item).__name__}.",
+                    hint="Join the tables, or call a function of chatmagic.mapper(…) for each.",
+                )
             else:
                 yield {IT: item}
 
@@ -158,13 +158,3 @@ def _named(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[dict
     for values in rows:
         row = dict(zip(names, values, strict=True))
         yield {IT: row, **row}
-
-
-def _parts(collection: Any) -> Iterable[Any]:
-    """Return the parts of a collection, each read when it is needed."""
-    kind = type(collection)
-    if hasattr(kind, "to_delayed"):
-        return (part.compute() for part in collection.to_delayed())
-    if hasattr(kind, "collect_batches"):
-        return collection.collect_batches()  # type: ignore[no-any-return] # of polars
-    return (collection.compute(),)

@@ -180,7 +180,8 @@ def test_a_torn_line_costs_its_row_alone(
     """It is said, and that row is asked again."""
     told: list[str] = []
     monkeypatch.setattr(asking.environment, "notify", told.append)
-    path = asking.map("{{ it }}", list("abcd"), workers=1, yes=True, keep=False)
+    asking.map("{{ it }}", list("abcd"), workers=1, yes=True)
+    (path,) = Path.cwd().iterdir()
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[1][:90] + lines[2][40:] + lines[3])
     replies = asking.map("{{ it }}", list("abcd"), yes=True)
@@ -190,19 +191,6 @@ def test_a_torn_line_costs_its_row_alone(
         f"1 line of {path.name} unreadable; such rows are asked again.",
         f"2 of 4 from {path.name}, of today; 2 sent; file=… asks anew.",
     ]
-
-
-def test_the_rows_of_each_call_are_told_apart(asking: Session, service: RowService) -> None:
-    """In one file, where two calls have other rows in the same places; none is asked again."""
-    first = asking.map("{{ it }}", ["a", "b"], yes=True, keep=False)
-    assert asking.map("{{ it }}", ["c", "b", "a"], yes=True, keep=False) == first
-    assert asking.map("{{ it }}", iter(["a", "b"]), yes=True, keep=False) == first
-    assert sorted(service.prompts) == ["a", "b", "c"]
-    calls: dict[str, dict[int, str]] = {}
-    for line in first.read_text().splitlines():
-        value = json.loads(line)
-        calls.setdefault(value["call"], {})[value["row"]] = value["text"]
-    assert [*calls.values()] == [{0: "A", 1: "B"}, {0: "C", 1: "B", 2: "A"}]
 
 
 def test_a_second_call_says_what_it_did(
@@ -493,7 +481,8 @@ def test_a_replay_needs_no_address_and_no_key(asking: Session, service: RowServi
 
 def test_its_lines_join_with_the_ledger(asking: Session) -> None:
     """By the digest of the request; the service stands beside it."""
-    path = asking.map("{{ it }}", ["a", "b"], yes=True, keep=False)
+    asking.map("{{ it }}", ["a", "b"], yes=True)
+    (path,) = Path.cwd().iterdir()
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     ledger = {(row.service, row.request) for row in asking.ledger}
     assert {(line["service"], line["request"]) for line in lines} == ledger

@@ -61,40 +61,18 @@ def test_what_is_no_collection_of_rows(source: Any) -> None:
     )
 
 
-def test_parts_are_read_one_at_a_time() -> None:
-    """A part that was not needed yet is not computed."""
-    computed: list[int] = []
-    pandas = library("pandas")
-
-    class Part:
-        def __init__(self, number: int) -> None:
-            self.number = number
-
-        def compute(self) -> Any:
-            computed.append(self.number)
-            return pandas.DataFrame({"n": [self.number, self.number]})
-
-    class Collection:
-        def to_delayed(self) -> list[Part]:
-            return [Part(1), Part(2)]
-
-    for source in (Collection(), [Part(1), Part(2)]):
-        computed.clear()
-        rows = Rows(source)
-        assert rows.count is None
-        some = iter(rows)
-        assert [next(some)["n"], next(some)["n"], computed] == [1, 1, [1]]
-        assert [row["n"] for row in some] == [2, 2]
-
-
-def test_parts_of_polars() -> None:
-    """A lazy table in batches, and a table in parts."""
-    polars = library("polars")
-    table = polars.DataFrame(COLUMNS)
-    assert Rows(table.lazy()).count is None
-    assert list(Rows(table.lazy())) == OF_TABLE
-    assert Rows(table.partition_by("n")).count is None
-    assert list(Rows(table.partition_by("n", maintain_order=True))) == OF_TABLE
+def test_tables_that_are_computed_part_by_part_are_refused() -> None:
+    """Of Dask and of polars; so are tables as rows."""
+    pandas, polars = library("pandas"), library("polars")
+    lazy = polars.DataFrame(COLUMNS).lazy()
+    collection = library("dask.dataframe").from_pandas(pandas.DataFrame(COLUMNS), npartitions=2)
+    for source in (lazy, collection, collection.partitions[0]):
+        with pytest.raises(InputError, match=r"computed part by part\. Nothing was sent") as caught:
+            Rows(source)
+        assert "chatmagic.mapper" in str(caught.value.hint)
+    for table in (pandas.DataFrame(COLUMNS), lazy):
+        with pytest.raises(InputError, match=r"^Row 1 is a table, a \w+Frame\. Join the tables"):
+            list(Rows(["a", table]))
 
 
 def test_a_table_of_pyarrow() -> None:
