@@ -25,6 +25,7 @@ from logged import Emulator
 from loopback import serving
 from project import PURE, ROOT
 from shells import FIXED, KEY, Shell, alone
+from xdist.scheduler import LoadFileScheduling
 
 from chatmagic.client import connections
 from chatmagic.session.current import current_session
@@ -59,8 +60,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.modules.setdefault("rfc3987_syntax", cast("ModuleType", None))
 
 
-LONG: Final = ("test_hostile", "browser", "test_project", "test_notebooks", "test_interrupts")
-"""The files and the folder that take longest."""
+BROWSER: Final = "tests/browser/"
+"""Where the tests in pages are."""
+
+LONG: Final = ("browser", "test_project", "test_notebooks", "test_interrupts")
+"""The folder and the files that take longest."""
 
 OWN: Final = {f"test_{path.stem.lstrip('_')}.py" for path in PURE}
 """The files of the pure modules' own tests."""
@@ -78,6 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Where Python writes none, every kernel that a test starts would compile the package. And in
     a worker pytest-cov begins two measurements, the first of which would go on for ever.
     """
+    config.addinivalue_line("markers", "release: all cases of a test that tries some at each run")
     config.addinivalue_line("markers", "unmeasured: takes long, and reaches nothing by itself")
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(ROOT / "chatmagic", quiet=1, workers=0)
@@ -122,6 +127,22 @@ def _place(item: pytest.Item) -> int:
     """Return the place of a test's file, or of its folder, in :data:`LONG`."""
     names = (item.path.parent.name, item.path.stem)
     return next((place for place, name in enumerate(LONG) if name in names), len(LONG))
+
+
+class OneForTheBrowser(LoadFileScheduling):  # type: ignore[misc] # xdist has no types
+    """Workers get a file at a time, and one of them the browser's whole folder.
+
+    A Jupyter server, Chromium and the first page of each front end take half a minute to start.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        """Return what is given to one worker: a test's file, or that folder."""
+        return BROWSER if nodeid.startswith(BROWSER) else str(super()._split_scope(nodeid))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config) -> LoadFileScheduling | None:
+    """Return what gives the workers of ``-n`` their tests; ``None`` leaves it to xdist."""
+    return OneForTheBrowser(config) if config.option.dist == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)

@@ -437,12 +437,10 @@ class Book:
         self.js("await panel.context.save()")
         return json.loads((self.front.server.folder / self.path).read_text("utf-8"))
 
-    def screenshot(self, name: str) -> Path:
-        """Take a picture of the page, beside the notebooks or where CHATMAGIC_SCREENSHOTS says."""
-        folder = os.environ.get("CHATMAGIC_SCREENSHOTS")
-        target = (Path(folder) if folder else self.front.server.folder) / f"{name}.png"
-        self.page.screenshot(path=target)
-        return target
+    def screenshot(self, name: str) -> None:
+        """Take a picture of the page, for a person, where CHATMAGIC_SCREENSHOTS names a folder."""
+        if folder := os.environ.get("CHATMAGIC_SCREENSHOTS"):
+            self.page.screenshot(path=Path(folder, f"{name}.png"))
 
     def close(self) -> None:
         """Close it without saving, and end its kernel."""

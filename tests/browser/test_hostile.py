@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import loopback
-from hostile import CORPUS
+import pytest
+from hostile import CORPUS, GOOD_LINKS, RISKIEST, SELECTED, Hostile
 from nbconvert import HTMLExporter
 from playwright.sync_api import BrowserContext, Page
 from rig import Book, Front, Tabs, wait
@@ -19,6 +20,7 @@ from rig import Book, Front, Tabs, wait
 from chatmagic.safe_text import visible
 
 Open = Callable[..., Book]
+Corpus = tuple[Hostile, ...]
 
 PATIENCE: Final = 300.0
 IN_A_CELL: Final = 46  # the front ends hide what a cell shows after its 50th output
@@ -36,17 +38,9 @@ REPLIES: Final = {
 }
 ERRORS: Final = {**REPLIES, "roots": ".jp-RenderedText pre", "foreign": True}
 PANEL: Final = {**REPLIES, "roots": ".cm-reply .chatmagic-reply", "ours": ".cm-code-tools"}
-RISKIEST: Final = (
-    "to act by TeX: a formula that leaves its place",
-    "to act by TeX: a box as large as the page",
-    "to act by TeX: \\class, \\cssId, \\style",
-    "to restyle: an overlay",
-    "to restyle: the end of its own box",
-    "to restyle: letters that pile up",
-    "to burden: a long inline formula",
+ALL_OR_SOME: Final = pytest.mark.parametrize(
+    "corpus", [SELECTED, pytest.param(CORPUS, marks=pytest.mark.release)], ids=["some", "all"]
 )
-"""Those that come closest to being drawn where they do not belong."""
-RISKY: Final = [number for number, kind in enumerate(CORPUS) if kind.tries in RISKIEST]
 NOT_IN_A_PANEL: Final = (
     ":is(.chatmagic-panel, .chatmagic-saved) :is(img, script, style, iframe, object, embed, form, "
     "input:not(.cm-model), video, audio, base, meta, link, [onclick], [onerror], [onload], "
@@ -74,11 +68,13 @@ class Model:
 
     Args:
         trap: what the replies would have the page fetch from.
+        corpus: the replies.
     """
 
-    def __init__(self, trap: str) -> None:
+    def __init__(self, trap: str, corpus: Corpus) -> None:
         """Arm the corpus; every reply waits before its end until somebody lets it."""
-        self.texts = [kind.armed(number, trap) for number, kind in enumerate(CORPUS)]
+        self.corpus = corpus
+        self.texts = [kind.armed(number, trap) for number, kind in enumerate(corpus)]
         self.go = threading.Semaphore(0)
         self.waits = True
 
@@ -178,12 +174,12 @@ class Scene:
 
 
 @contextmanager
-def _stage() -> Iterator[tuple[Model, str, loopback.Server]]:
+def _stage(corpus: Corpus) -> Iterator[tuple[Model, str, loopback.Server]]:
     with ExitStack() as stack:
         trap = stack.enter_context(loopback.Server(loopback.playing(loopback.answer(b"caught"))))
-        model = Model(trap.origin)
+        model = Model(trap.origin, corpus)
         service = stack.enter_context(loopback.Server(model, handshakes_fail=None))
-        stack.callback(model.go.release, len(CORPUS))
+        stack.callback(model.go.release, len(corpus))
         yield model, service.origin, trap
 
 
@@ -213,19 +209,21 @@ def _stream(book: Book, scene: Scene, model: Model, cell: int, numbers: Sequence
             [cell, count],
         )
         found = scene.look("standing", {**REPLIES, "last": True})
-        assert found == [], (CORPUS[number].tries, found)
+        assert found == [], (model.corpus[number].tries, found)
         model.go.release()
     book.until("panel.sessionContext.session.kernel.status === 'idle'")
     assert "error" not in [output["output_type"] for output in book.outputs(cell)]
 
 
-def test_no_reply_acts(lab: Open, tabs: Tabs) -> None:
+@ALL_OR_SOME
+def test_no_reply_acts(lab: Open, tabs: Tabs, corpus: Corpus) -> None:
     """Live, final, saved and opened again, trusted and not, with clicks; errors and prompts too.
 
     Notebook 7 opens the file with a page of its own, and trusts it.
     """
-    assert len(RISKY) == len(RISKIEST)
-    with _stage() as (model, origin, trap):
+    risky = [number for number, kind in enumerate(corpus) if kind.tries in RISKIEST]
+    assert len(risky) == len(RISKIEST)
+    with _stage(corpus) as (model, origin, trap):
         book = lab(_cells(origin, model.texts))
         folder = book.front.server.folder
         (folder / "texts.json").write_text(json.dumps(model.texts), encoding="utf-8")
@@ -233,8 +231,8 @@ def test_no_reply_acts(lab: Open, tabs: Tabs) -> None:
         scene = Scene(book.page, trap)
         scene.ready()
         before = scene.look("landmarks")
-        numbers = range(len(CORPUS))
-        asks = -(-len(CORPUS) // IN_A_CELL)
+        numbers = range(len(corpus))
+        asks = -(-len(corpus) // IN_A_CELL)
         for cell in range(1, 1 + asks):
             _stream(book, scene, model, cell, numbers[(cell - 1) * IN_A_CELL :][:IN_A_CELL])
         for cell in range(1 + asks, len(book.ids())):
@@ -242,25 +240,27 @@ def test_no_reply_acts(lab: Open, tabs: Tabs) -> None:
         said = book.text(1 + asks)
         assert "Bad Gateway" in said or "502" in said
         scene.harmless(REPLIES, ERRORS, as_before=before)
-        assert scene.look("places", {**REPLIES, "only": RISKY}) == []
-        assert book.page.locator("mjx-container").count() > len(CORPUS)  # there is math to act
-        _links_open_elsewhere(book, scene)
+        assert scene.look("places", {**REPLIES, "only": risky}) == []
+        assert book.page.locator("mjx-container").count() > len(corpus)  # there is math to act
+        _links_open_elsewhere(book, scene, corpus)
 
         saved, path = book.save(), book.path
-        other = _changed(book, saved)
+        other = _changed(book, saved, len(corpus))
         before = scene.look("landmarks")
         assert not other.js("return notebook.widgets.some(cell => cell.model.trusted)")
         scene.harmless({**REPLIES, "trusted": False}, ERRORS, as_before=before)
         assert other.front.heard.fetched == []
-        _exported(folder / other.path, book.page.context, trap)
-        _in_notebook_7(tabs.front("notebook"), path, model, trap)
+        _exported(folder / other.path, book.page.context, trap, len(corpus))
+        _in_notebook_7(tabs.front("notebook"), path, model, trap, risky)
 
 
-def _in_notebook_7(front: Front, path: str, model: Model, trap: loopback.Server) -> None:
+def _in_notebook_7(
+    front: Front, path: str, model: Model, trap: loopback.Server, risky: Sequence[int]
+) -> None:
     """Open what was saved there, where all of it is trusted, and let the riskiest stream anew."""
     book = Book(front, front.page, path)
     book.load()
-    _wait_until_drawn(book)
+    _wait_until_drawn(book, len(model.corpus))
     scene = Scene(book.page, trap)
     scene.ready()
     before = scene.look("landmarks")
@@ -269,18 +269,18 @@ def _in_notebook_7(front: Front, path: str, model: Model, trap: loopback.Server)
     book.command("editmenu:clear-all")
     book.run(0)
     last = len(book.ids()) - 1
-    book.write(last, f"for number in {RISKY}: ask(number, number + 1)")
-    _stream(book, scene, model, last, RISKY)
+    book.write(last, f"for number in {risky}: ask(number, number + 1)")
+    _stream(book, scene, model, last, risky)
     scene.harmless(REPLIES, as_before=before)
     assert scene.look("places", REPLIES) == []
     book.close()
 
 
-def _links_open_elsewhere(book: Book, scene: Scene) -> None:
+def _links_open_elsewhere(book: Book, scene: Scene, corpus: Corpus) -> None:
     """Click on a good link as a person does: a new tab that knows nothing of this one."""
     context, at = book.page.context, book.page.url
     context.route("**/*good.example/**", lambda route: route.fulfill(body="there"))
-    number = next(at for at, kind in enumerate(CORPUS) if kind.tries == "to open: good links")
+    number = next(at for at, kind in enumerate(corpus) if kind.tries == GOOD_LINKS)
     book.js("await notebook.scrollToItem(given)", 1 + number // IN_A_CELL)
     link = book.page.locator("a", has_text="the docs").first
     link.scroll_into_view_if_needed()
@@ -298,7 +298,7 @@ def _links_open_elsewhere(book: Book, scene: Scene) -> None:
     scene.happened.clear()
 
 
-def _changed(book: Book, saved: dict[str, Any]) -> Book:
+def _changed(book: Book, saved: dict[str, Any], replies: int) -> Book:
     """Open what was saved as somebody else's file, which no signature knows."""
     path = f"other-{book.path}"
     saved["metadata"]["from"] = "elsewhere"
@@ -309,17 +309,17 @@ def _changed(book: Book, saved: dict[str, Any]) -> Book:
     book.js("await panel.context.save(); panels(path).forEach(one => one.dispose())")
     book.path = path
     book.load()
-    _wait_until_drawn(book)
+    _wait_until_drawn(book, replies)
     return book
 
 
-def _wait_until_drawn(book: Book) -> None:
+def _wait_until_drawn(book: Book, replies: int) -> None:
     """Wait for the last outputs of a file: a front end draws the cells below while it idles."""
-    book.until("document.querySelectorAll('.chatmagic').length >= given", len(CORPUS))
+    book.until("document.querySelectorAll('.chatmagic').length >= given", replies)
     book.until("document.querySelector('.jp-RenderedText pre')")
 
 
-def _exported(path: Path, context: BrowserContext, trap: loopback.Server) -> None:
+def _exported(path: Path, context: BrowserContext, trap: loopback.Server, replies: int) -> None:
     """Look at what nbconvert makes of it; what its own template fetches is its own."""
     exported, _ = HTMLExporter().from_filename(str(path))
     path.with_suffix(".html").write_text(exported, encoding="utf-8")
@@ -329,16 +329,17 @@ def _exported(path: Path, context: BrowserContext, trap: loopback.Server) -> Non
     page.goto(path.with_suffix(".html").as_uri())
     scene.ready()
     scene.harmless(REPLIES, ERRORS)
-    assert page.locator(".chatmagic").count() >= len(CORPUS)
+    assert page.locator(".chatmagic").count() >= replies
     page.close()
 
 
-def test_no_reply_acts_in_the_panel(lab: Open) -> None:
+@ALL_OR_SOME
+def test_no_reply_acts_in_the_panel(lab: Open, corpus: Corpus) -> None:
     """Live and final, from cells and its own; the transcript that is saved beside it.
 
     And in a notebook from elsewhere: records are hostile too, what they name is loaded as text.
     """
-    with _stage() as (model, origin, trap):
+    with _stage(corpus) as (model, origin, trap):
         save = "%chat_save all.ipynb --force"
         book = lab([*_cells(origin, model.texts, quiet=True), save, "%chat_panel", "1"])
         folder = book.front.server.folder
@@ -348,7 +349,7 @@ def test_no_reply_acts_in_the_panel(lab: Open) -> None:
             book.run(cell)
         scene = Scene(book.page, trap)
         scene.ready()
-        kept = sum(not kind.long for kind in CORPUS)
+        kept = sum(not kind.long for kind in corpus)
         earlier = book.page.locator(".chatmagic-panel .cm-earlier-turns")
         turns = book.page.locator(".chatmagic-panel .cm-turn")
         while (shown := turns.count()) < kept:
@@ -366,7 +367,7 @@ def test_no_reply_acts_in_the_panel(lab: Open) -> None:
 
         model.waits = True
         box = book.page.get_by_role("textbox", name="Prompt")
-        for number in (7, kept // 2, len(CORPUS) - 2):
+        for number in (7, kept // 2, len(corpus) - 2):
             box.fill(f"{number}\n{visible(model.texts[number][:500])}")
             box.press("Enter")
             book.until("document.querySelector('.cm-live .chatmagic-reply')")

@@ -79,3 +79,30 @@ def _corpus() -> tuple[Hostile, ...]:
 
 
 CORPUS: Final = _corpus()
+
+RISKIEST: Final = (
+    "to act by TeX: a formula that leaves its place",
+    "to act by TeX: a box as large as the page",
+    "to act by TeX: \\class, \\cssId, \\style",
+    "to restyle: an overlay",
+    "to restyle: the end of its own box",
+    "to restyle: letters that pile up",
+    "to burden: a long inline formula",
+)
+"""Those that come closest to being drawn where they do not belong."""
+
+
+def _selected() -> tuple[Hostile, ...]:
+    """Return those that show each kind, and all that only a page reads: TeX, and the riskiest."""
+    return tuple(
+        kind
+        for number, kind in enumerate(CORPUS)
+        if number % 6 == 0
+        or kind.tries.startswith("to act by TeX")
+        or kind.tries in (*RISKIEST, GOOD_LINKS)
+    )
+
+
+GOOD_LINKS: Final = "to open: good links"
+SELECTED: Final = _selected()
+"""What the test command shows in pages; a release shows all of them (``-m release``)."""
