@@ -17,14 +17,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from chatmagic._json import digest, iso
+from chatmagic._json import digest, iso, timestamp
 from chatmagic.archive.conversation_file import records_of
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import InputError
 from chatmagic.render.safe_markdown import code_block, escaped
 from chatmagic.safe_text import counted, one_line, to_terminal, visible
-from chatmagic.study import review_files
-from chatmagic.study.review_files import AgreementFile, RecordedMeasure, ReviewFile
+from chatmagic.study.recorded_agreement import RecordedAgreement, RecordedMeasure, read_agreement
+from chatmagic.study.review import ReviewFile
 from chatmagic.study.sources import Asked, Source, files_in, kind_of, of_record, read_source
 
 Form = Literal["worldbank", "plain"]
@@ -35,6 +35,8 @@ VERSION: Final = 1
 NOT_TOLD: Final = "not told by the service"
 MOST_ROWS: Final = 200
 """Number of a map's answers in the appendix; all of them are in its file, and in the JSON."""
+REVIEW: Final = b'{"review": '
+"""Beginning of the file of a review."""
 _LONGEST: Final = 300
 
 
@@ -61,15 +63,15 @@ class Study:
 
     Args:
         sources: the files with questions.
-        reviews: the files of reviews.
-        agreements: the files of agreements.
+        reviews: the files of reviews, by their paths.
+        agreements: the agreements, of files and of notebooks.
         unread: a line for each file that cannot be read.
         asked: the questions, each answer once: a notebook and its cassette hold the same ones.
     """
 
     sources: list[Source] = field(default_factory=list)
-    reviews: list[ReviewFile] = field(default_factory=list)
-    agreements: list[AgreementFile] = field(default_factory=list)
+    reviews: dict[str, ReviewFile] = field(default_factory=dict)
+    agreements: list[RecordedAgreement] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
 
@@ -106,11 +108,12 @@ def read_study(paths: Sequence[Path]) -> Study:
     for path in files_in(paths):
         try:
             if path.suffix.lower() == ".json":
-                study.agreements.append(review_files.read_agreement(path))
+                study.agreements.append(read_agreement(path))
             elif _is_review(path):
-                study.reviews.append(review_files.read_review(path))
+                study.reviews[str(path)] = ReviewFile.of(path)
             else:
-                study.sources.append(read_source(path))
+                study.sources.append(source := read_source(path))
+                study.agreements += source.agreements
         except InputError as error:
             study.unread.append(error.message)
     study.asked = _unique(study.sources)
@@ -144,7 +147,7 @@ def of_conversation(conversation: Conversation) -> Study:
 def _is_review(path: Path) -> bool:
     kind_of(path)  # raises for a file that cannot be read
     with path.open("rb") as file:
-        return file.read(len(review_files.BEGINNING)) == review_files.BEGINNING
+        return file.read(len(REVIEW)) == REVIEW
 
 
 # --- The fields ---------------------------------------------------------------------------------
@@ -167,7 +170,7 @@ def fields_of(study: Study) -> list[Field]:
         )
     for agreement in study.agreements:
         lines = tuple(map(_measure_words, agreement.measures))
-        name = f"{Path(agreement.path).name}, {agreement.level}"
+        name = f"{agreement.where}, {agreement.level}"
         made.append(Field("Agreement", name, lines or ("no measure",)))
     return made
 
@@ -382,28 +385,37 @@ def _outputs(study: Study) -> Iterable[str]:
 
 
 def _review_process(study: Study) -> Iterable[str]:
-    for review in study.reviews:
-        people = "1 person" if len(review.reviewers) == 1 else f"{len(review.reviewers):,} people"
+    for path, review in study.reviews.items():
+        drawn = review.drawn
+        if drawn is None:
+            continue
+        count = len({each.reviewer for each in review.judgements})
+        people = "1 person" if count == 1 else f"{count:,} people"
         yield (
-            f"a random sample of {review.n:,} of {counted(review.rows, 'row')}, drawn with seed "
-            f"{review.seed}, labelled by {people} ({Path(review.path).name})"
+            f"a random sample of {drawn.n:,} of {counted(drawn.rows, 'row')}, drawn with seed "
+            f"{drawn.seed}, labelled by {people} ({Path(path).name})"
         )
 
 
 def _reviewers(study: Study) -> Iterable[str]:
-    for review in study.reviews:
-        for name, person in review.reviewers.items():
-            words = f"{name}: {counted(person.labelled, 'label')}"
-            if person.changed:
-                words += f", {person.changed:,} changed after the model's label was shown"
+    for review in study.reviews.values():
+        for person in review.to_json()["reviewers"]:
+            words = f"{person['reviewer']}: {counted(person['labelled'], 'label')}"
+            if person["skipped"]:
+                words += f", {person['skipped']:,} skipped"
+            if person["changed"]:
+                words += f", {person['changed']:,} changed after the model's label was shown"
             yield words
 
 
 def _review_dates(study: Study) -> Iterable[str]:
-    for review in study.reviews:
-        for name, person in review.reviewers.items():
-            if person.first:
-                yield f"{name}: {person.first[:10]} to {person.last[:10]}"
+    for review in study.reviews.values():
+        days: dict[str, list[str]] = {}
+        for each in review.judgements:
+            if timestamp(each.at) is not None:
+                days.setdefault(each.reviewer, []).append(each.at[:10])
+        for name, held in days.items():
+            yield f"{name}: {min(held)} to {max(held)}"
 
 
 def _measure_words(measure: RecordedMeasure) -> str:
@@ -486,7 +498,7 @@ def statement_of(study: Study) -> list[str]:
         sentences.append(f"Review: {lines['Review process']}; {lines['Reviewer']}.")
     for agreement in study.agreements:
         measures = "; ".join(map(_measure_words, agreement.measures))
-        sentences.append(f"Agreement ({Path(agreement.path).name}): {measures}.")
+        sentences.append(f"Agreement ({agreement.where}): {measures}.")
     if problems := sum(len(source.problems) for source in study.sources):
         sentences.append(f"A check of the files finds {counted(problems, 'problem')}.")
     sentences += [_APPENDIX, _LEFT_TO_DO]
@@ -720,22 +732,12 @@ def to_json(study: Study, form: Form = "worldbank") -> dict[str, Any]:
         ],
         "unread": study.unread,
         "reviews": [
-            {
-                "path": review.path,
-                "seed": review.seed,
-                "n": review.n,
-                "rows": review.rows,
-                "reviewers": [
-                    {"reviewer": name, "labelled": person.labelled, "changed": person.changed}
-                    for name, person in review.reviewers.items()
-                ],
-                "unread": review.unread,
-            }
-            for review in study.reviews
+            {"path": path, **review.to_json(), "unread": review.unread}
+            for path, review in study.reviews.items()
         ],
         "agreements": [
             {
-                "path": agreement.path,
+                "where": agreement.where,
                 "level": agreement.level,
                 "measures": [
                     {"name": m.name, "value": m.value, "low": m.low, "high": m.high, "n": m.n}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from chatmagic._files import LARGEST, open_file
-from chatmagic._json import digest, shared_fields
+from chatmagic._json import digest, json_at, shared_fields
 from chatmagic.archive import notebook, restore
 from chatmagic.archive.notebook import Notebook
 from chatmagic.audit.audit import audit_all
@@ -30,6 +30,8 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.session.map.job_file import BEGINNING, EditedError, RowReply
 from chatmagic.session.map.job_head import JobHead, head_name
+from chatmagic.study.agreement import METADATA
+from chatmagic.study.recorded_agreement import RecordedAgreement, agreement_from
 
 Kind = Literal["notebook", "cassette", "map"]
 
@@ -129,6 +131,7 @@ class Source:
         size: its size in bytes.
         asked: its questions, in their order.
         heads: the descriptions of the calls of a map, by their names.
+        agreements: the agreements that a notebook shows.
         problems: a line for each fault.
         counts: numbers of what is no answered question, by the words for them.
     """
@@ -139,6 +142,7 @@ class Source:
     size: int = 0
     asked: list[Asked] = field(default_factory=list)
     heads: dict[str, JobHead] = field(default_factory=dict)
+    agreements: list[RecordedAgreement] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -217,7 +221,7 @@ def read_source(path: Path, *, audited: bool = True) -> Source:
     else:
         _read_notebook(notebook.read_notebook(path), source)
     if audited and source.kind != "map":
-        source.problems = [line for audit in audit_all([path]) for line in audit.problems]
+        source.problems += [line for audit in audit_all([path]) for line in audit.problems]
     return source
 
 
@@ -267,6 +271,18 @@ def _read_notebook(read: Notebook, source: Source) -> None:
             replace(asked, cell=saved.own, system=system, is_hidden=hidden, fault=saved.fault)
         )
     _count_silent(read, source)
+    for cell in read.cells:
+        for output in cell.outputs:
+            if (value := json_at(output, "metadata", METADATA)) is not None:
+                _add_agreement(value, source, cell.number)
+
+
+def _add_agreement(value: object, source: Source, cell: int) -> None:
+    """Add the agreement of an output of a cell."""
+    try:
+        source.agreements.append(agreement_from(value, f"{source.name}, cell {cell}"))
+    except ValueError:
+        source.problems.append(f"cell {cell}: its agreement cannot be read, and was left out.")
 
 
 def _count_silent(read: Notebook, source: Source) -> None:

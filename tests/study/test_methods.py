@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from audits import exchange, page, tape
 from hostile import CORPUS
-from pages import save
+from pages import cell, output, save
 from project import ROOT
 from row_service import RowService
 from studies import AGREEMENT, DRAWN, label, written
@@ -22,6 +22,7 @@ from chatmagic.errors import InputError
 from chatmagic.models import Usage
 from chatmagic.session.session import Session
 from chatmagic.study import methods
+from chatmagic.study.agreement import METADATA
 from chatmagic.study.methods import NOT_TOLD, Study, counts_of, fields_of, report, to_json
 from chatmagic.study.sources import Asked, Source
 
@@ -218,8 +219,8 @@ def test_a_review_and_an_agreement_are_reported_as_recorded(tmp_path: Path) -> N
     assert "m: alpha: not defined, n = 0" in measures
     text = report(study)
     assert "All answers are the same." in text
-    assert to_json(study)["reviews"][0]["reviewers"][0] == {
-        "reviewer": "Ann", "labelled": 1, "changed": 0}  # fmt: skip
+    told = to_json(study)["reviews"][0]["reviewers"][0]
+    assert told == {"reviewer": "Ann", "labelled": 1, "skipped": 0, "changed": 0}
 
 
 def test_a_long_map_is_cut_in_the_appendix_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,3 +301,13 @@ def test_tokens_and_values_are_told() -> None:
     study = methods.read_study([SAMPLES / "saved_notebook.ipynb"])
     assert "town: 8 characters, SHA-256 59729232" in field(study, "Input data")
     assert field(study, "Input data").endswith("with file names]")
+
+
+def test_an_agreement_that_a_notebook_shows(tmp_path: Path) -> None:
+    """With its cell; one that cannot be read is a problem."""
+    values: list[Any] = [AGREEMENT, []]
+    shown = [cell("found", [output({"text/plain": ""}, {METADATA: value})]) for value in values]
+    study = methods.read_study([save(tmp_path / "a.ipynb", [page("q"), *shown])])
+    assert "pairs: 0.500" in field(study, "a.ipynb, cell 2, nominal")
+    assert "Agreement (a.ipynb, cell 2): pairs: 0.500" in " ".join(methods.statement_of(study))
+    assert "cell 3: its agreement cannot be read, and was left out." in study.sources[0].problems
