@@ -20,6 +20,7 @@ from chatmagic.conversation.likely_mistakes import counterpart
 from chatmagic.conversation.options import MANUAL, OPTIONS, Option
 from chatmagic.emulator.service import Settings
 from chatmagic.errors import ChatError, InputError
+from chatmagic.safe_text import to_terminal
 
 SANITIZE_FILE: Final = Path(__file__).with_name("nbval-sanitize.cfg")
 """File by which nbval leaves out the HTML of chatmagic's outputs and compares their text."""
@@ -165,6 +166,8 @@ def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
     add("--values", action="store_true", help=text)
     text = "check only for texts that look like keys or passwords; nothing else is told"
     add("--secrets", action="store_true", help=text)
+    text = "also write a page on the notebooks, and a table beside it (PAGE.csv)"
+    add("--html", type=Path, metavar="PAGE.html", help=text)
     add("--json", action="store_true", help="as JSON")
 
 
@@ -295,6 +298,11 @@ def _audit(given: Mapping[str, Any]) -> int:
         print(audit.problems_text(audits))
         return 1 if any(item.problems for item in audits) else 0
     audits = audit.audit_all(given["files"])
+    if given["html"]:
+        from chatmagic.audit.class_report import write_report  # noqa: PLC0415 - as above
+
+        for path in write_report(given["html"], audits):
+            print(f"({to_terminal(str(path))} is written.)", file=sys.stderr)
     values = given["values"]
     if given["json"]:
         print(audit.as_json(audits, values=values))
