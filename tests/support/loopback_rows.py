@@ -29,6 +29,7 @@ class RowServer:
         self.prompts: list[str] = []
         self.keys: set[str | None] = set()
         self.answers: Callable[[str], str] = str.upper
+        self.headers: Callable[[], dict[str, str]] = dict
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -63,7 +64,7 @@ class RowServer:
                 refusal = server.refuses(prompt)
                 message = {"role": "assistant", "content": server.answers(prompt)}
                 reply = {"choices": [{"message": message, "finish_reason": "stop"}]}
-                status, headers, answer = refusal or (200, {}, reply)
+                status, headers, answer = refusal or (200, server.headers(), reply)
                 content = json.dumps(answer).encode()
                 self.send_response(status)
                 length = {"Content-Length": str(len(content))}

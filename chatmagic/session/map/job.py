@@ -621,7 +621,9 @@ class Job:
             requests=requests,
         )
         if reply is not None:
-            line = replace(line, text=reply.text, **shared_fields(reply, BodyFacts))
+            left = None if reply.credits is None else reply.credits.remaining
+            facts = shared_fields(reply, BodyFacts)
+            line = replace(line, text=reply.text, credits_left=left, **facts)
         try:
             self.file.append(line)
         except ChatError:

@@ -89,6 +89,7 @@ class RowReply(BodyFacts):
         prompt: its prompt, if prompts are kept.
         requests: number of requests that were sent for it, with those that failed; 0 if it was not
             sent.
+        credits_left: the credits left by its answer.
     """
 
     row: int = json_field(exact_count, required=True)
@@ -104,6 +105,7 @@ class RowReply(BodyFacts):
     prompt_digest: str | None = json_field(exact_digest)
     prompt: str | None = json_field(exact_text)
     requests: int | None = json_field(exact_count)
+    credits_left: int | None = json_field(exact_count)
     value: Any = None
 
     def __repr__(self) -> str:
@@ -166,7 +168,15 @@ _EMPTY: Final = dict.fromkeys(
 _NAMES: Final = tuple(name for name in _EMPTY if name != "usage") + tuple(_NO_USAGE)
 _SPARSE: Final = (
     *("call", "reasoning", "reasoning_tokens"),
-    *("response_id", "system_fingerprint", "head", "prompt_digest", "prompt", "requests"),
+    *(
+        "response_id",
+        "system_fingerprint",
+        "head",
+        "prompt_digest",
+        "prompt",
+        "requests",
+        "credits_left",
+    ),
 )
 """The names that a line lacks if it has no such fact."""
 _SEAL: Final = b', "digest": "'
@@ -371,6 +381,11 @@ class JobFile:
     def keys(self) -> Collection[bytes]:
         """The short keys of all rows that have a line, here."""
         return self._at.keys()
+
+    @property
+    def newest(self) -> bytes | None:
+        """The short key of the row whose line is the last one; ``None`` without lines."""
+        return max(self._at, key=self._at.__getitem__, default=None)
 
     def holds_line(self, key: bytes) -> bool:
         """Return whether a row has a line, here.

@@ -169,9 +169,9 @@ class Mapper:
         answered = {key for file in files for key in file.keys if file.holds_answer(key)}
         failed = {key for file in files for key in file.keys} - answered
         parts = [f"{len(answered):,} answered", f"{len(failed):,} failed"]
-        credits = current_session().credits
-        if credits is not None and credits.remaining is not None:
-            parts.append(f"{counted(credits.remaining, 'credit')} left")
+        latest = SharedFile(self.folder, files).latest_reply()
+        if latest is not None and latest.credits_left is not None:
+            parts.append(f"{counted(latest.credits_left, 'credit')} left")
         return f"<mapper of {one_line(self.folder.name)}: {', '.join(parts)}>"
 
     def _files(self, *, replays: bool = False) -> list[JobFile]:
@@ -292,6 +292,7 @@ class _Part:
         finally:
             if job is None or not job.is_running:
                 file.close()
+            self.sender.ledger.tell()
 
     def job_to_quote(self) -> Job:
         """Return a job that is not started."""

@@ -90,6 +90,15 @@ class SharedFile(JobFile):
                     found.update(_lines_of(file, here))
         return iter([found.get(key) for key in wanted])
 
+    def latest_reply(self) -> RowReply | None:
+        """Return the reply that ended last; ``None`` for none, or if its file has vanished."""
+        file = max(self.others, key=lambda other: str(other.latest), default=None)
+        if file is None or file.newest is None:
+            return None
+        with swallowed(ChatError):
+            return dict(_lines_of(file, [file.newest])).get(file.newest)
+        return None
+
 
 def _lines_of(file: JobFile, keys: Sequence[bytes]) -> Iterator[tuple[bytes, RowReply]]:
     """Yield the replies that a file has to rows.

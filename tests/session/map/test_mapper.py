@@ -243,6 +243,17 @@ def test_quote_answers_and_repr(server: RowServer) -> None:
     assert {"row", "key", "request", "text", "error", "ended_at"} <= {*table.columns}
 
 
+def test_the_credits_are_those_that_a_worker_was_told(server: RowServer) -> None:
+    """Of the last line of the folder, also in a process that has asked nothing."""
+    left = [7, 6]
+    server.headers = lambda: {"X-RateLimit-Limit": "9", "X-RateLimit-Remaining": str(left.pop(0))}
+    mapper = label(workers=1)
+    mapper(frame("a"))
+    mapper(frame("b"))
+    current._current = None
+    assert repr(mapper) == "<mapper of answers: 2 answered, 0 failed, 6 credits left>"
+
+
 def test_two_tasks_with_the_same_rows_at_once(server: RowServer) -> None:
     """One waits for the other, by its lock, and asks nothing."""
     rows = frame(*(str(number) for number in range(20)))
