@@ -88,7 +88,7 @@ class Reviewing:
         note = note if isinstance(note, str) else ""
         label = message.get("label")
         try:
-            if step == "label" and isinstance(label, str) and label in review.labels:
+            if step == "label" and isinstance(label, str):
                 review.give(place, label, note)
                 self._said = self._comparison(place, label)
             elif step == "skip":

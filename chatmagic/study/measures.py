@@ -29,7 +29,7 @@ FEWEST_ROWS: Final = 50
 FEWEST_OTHERS: Final = 5
 """Number of rows with another label than the most frequent one that an interval of a measure needs
 whose chance agreement depends on them."""
-MOST_ROWS: Final = 10_000
+MOST_ROWS: Final = 5_000
 """Number of rows above which a percentile interval replaces BCa, whose corrections vanish."""
 _FEWER: Final = 1_999
 _AT_ONCE: Final = 2_000_000

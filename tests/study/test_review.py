@@ -109,6 +109,8 @@ def test_two_reviewers_give_two_columns() -> None:
     ben = review(reviewer=" ben ")
     ann.give(ann.sample[0], "good")
     assert ben.judgement(ben.sample[0]) is None
+    late = review(reviewer="late")
+    assert (late.judgement(late.sample[0]), late.model_label(late.sample[0])) == (None, None)
     ben.give(ben.sample[0], "bad")
     columns = ann.columns
     assert [*columns] == ["ann", "ben"]
