@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from time import monotonic
@@ -362,11 +362,10 @@ class ReplyStream(Asking):
         A key in it is replaced by ``[key removed]``.
         """
         origin: Origin = "live" if self._exchange is None else self._exchange.origin
-        reply = self._builder.reply(self._state, origin, self.header_facts)
+        facts = {**self.header_facts}
         if origin == "live" and self._began_at:  # a recording has its own; an emulator's repeats
-            seconds = (self._over_at or monotonic()) - self._began_at
-            reply = replace(reply, seconds=round(seconds, 3))
-        return reply
+            facts["seconds"] = round((self._over_at or monotonic()) - self._began_at, 3)
+        return self._builder.reply(self._state, origin, facts)
 
     @property
     def has_removed_key(self) -> bool:
@@ -551,12 +550,11 @@ class ReplyStream(Asking):
         if self._builder.is_full:
             raise self._too_large("text")
         finish_reason = self._builder.finish_reason
-        begun = self._builder.begun
         # An event without choices may be an error if no text came after it.
         complaint = ErrorBody.from_json(self._foreign)
         if finish_reason == "error" or (complaint and not done and finish_reason is None):
             raise self._error_in_reply(complaint or ErrorBody())
-        if self._foreign and not begun:
+        if self._foreign and not self._builder.begun:
             foreign = self._foreign if isinstance(self._foreign, str) else json.dumps(self._foreign)
             words = safe_excerpt(foreign[:BODY_BYTES], self._endpoint.known_keys, 80)
             raise NotUnderstoodError(
@@ -564,7 +562,7 @@ class ReplyStream(Asking):
             )
         if done:
             return
-        if not begun:
+        if not self._builder.begun:
             raise CutOffError("The stream ended before the reply began.", hint=COST_UNKNOWN)
         if finish_reason is None:
             raise CutOffError(

@@ -233,13 +233,11 @@ def header_value(
         name: the header's name in small letters.
         read: returns the value of a text; ``None`` if it is malformed.
     """
-    texts = [
-        text
-        for key, value in headers
-        if len(key) == len(name) and key.lower() == name
-        for text in re.split(_JOINT, value.strip())
-        if text
-    ]
+    # Ten names are looked up in each answer.
+    found = [value for key, value in headers if len(key) == len(name) and key.lower() == name]
+    if not found:
+        return None
+    texts = [text for value in found for text in re.split(_JOINT, value.strip()) if text]
     values = {read(text) for text in texts}
     return values.pop() if len(values) == 1 else None
 

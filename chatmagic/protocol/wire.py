@@ -715,15 +715,16 @@ class ReplyBuilder:
             text += pieces
             self._text = text
 
-    def reply(self, state: State, origin: Origin, header_facts: Mapping[str, Any]) -> Reply:
+    def reply(self, state: State, origin: Origin, known: Mapping[str, Any]) -> Reply:
         """Return the reply so far.
 
         Args:
             state: the end of the reply; ``interrupted`` if it has none yet.
             origin: source of the response.
-            header_facts: the facts in its headers, by the names of a reply's facts.
+            known: the facts beside the body, such as those of its headers, by the names of a
+                reply's facts.
         """
-        facts = {**shared_fields(self.facts, BodyFacts), **header_facts}
+        facts = {**shared_fields(self.facts, BodyFacts), **known}
         text = self.text
         if facts["reasoning"] is None:
             thoughts, text = split_unopened(text)

@@ -445,7 +445,7 @@ class Job:
             for _ in range(2 * self.options.workers):
                 if not self._has_room():
                     return
-            self._progress.show(self.done, self._state())
+            self._show_progress()
         except Exception as error:  # noqa: BLE001 - `_work` raises it
             log_swallowed(error)
             self._end(error)
@@ -459,10 +459,15 @@ class Job:
     def _has_room(self) -> bool:
         """Wait until a row may be handed out; return whether the map goes on."""
         while not self.is_stopped:
-            self._progress.show(self.done, self._state())
+            self._show_progress()
             if self._room.acquire(timeout=NAP):
                 return True
         return False
+
+    def _show_progress(self) -> None:
+        """Draw the bar, if a person sees one."""
+        if self._progress.is_shown:
+            self._progress.show(self.done, self._state())
 
     @property
     def done(self) -> int:
@@ -619,11 +624,8 @@ class Job:
             prompt_digest=digest(row.prompt),
             prompt=row.prompt if self.options.keep_prompts else None,
             requests=requests,
+            **_facts(reply),
         )
-        if reply is not None:
-            left = None if reply.credits is None else reply.credits.remaining
-            facts = shared_fields(reply, BodyFacts)
-            line = replace(line, text=reply.text, credits_left=left, **facts)
         try:
             self.file.append(line)
         except ChatError:
@@ -675,6 +677,14 @@ class Job:
         with self._changed:
             self.error = self.error or error
         self.stop()
+
+
+def _facts(reply: Reply | None) -> dict[str, Any]:
+    """Return the text and the facts of a row's reply, as arguments of its line."""
+    if reply is None:
+        return {}
+    left = None if reply.credits is None else reply.credits.remaining
+    return {"text": reply.text, "credits_left": left, **shared_fields(reply, BodyFacts)}
 
 
 def notify(environment: Environment, line: str) -> None:

@@ -186,9 +186,12 @@ class EditedError(ValueError):
     """Line whose fields are not those that were written."""
 
 
+_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def _body(fields: Mapping[str, Any]) -> bytes:
     """Return a line without its digest and its end."""
-    text = json.dumps(fields, ensure_ascii=False)
+    text = _encode(fields)
     return without_lone_surrogates(text)[:-1].encode()
 
 

@@ -31,6 +31,11 @@ class Progress:
         self._width = 0
         self._line = ""
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether a person sees the bar."""
+        return self._stream is not None
+
     @classmethod
     @contextmanager
     def shown(cls, total: int | None, *, is_watched: bool) -> Iterator[Progress]:

@@ -395,7 +395,7 @@ def test_a_stop_ends_a_wait(rig: Rig, monkeypatch: pytest.MonkeyPatch, seconds: 
 
     monkeypatch.setattr("chatmagic.session.map.progress.Progress.show", lambda _, *how: show(*how))
     with pytest.raises(ChatInterrupted, match="Stopped"):
-        job.run(is_watched=False)
+        job.run(is_watched=True)
     assert rig.asking.asked == ["a"]
     words = r"limit reached: waiting until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
     assert re.fullmatch(words, seen[0])
