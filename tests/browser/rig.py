@@ -437,9 +437,16 @@ class Book:
         self.js("await panel.context.save()")
         return json.loads((self.front.server.folder / self.path).read_text("utf-8"))
 
-    def screenshot(self, name: str) -> None:
-        """Take a picture of the page, for a person, where CHATMAGIC_SCREENSHOTS names a folder."""
+    def screenshot(self, name: str, cell: int | None = None) -> None:
+        """Take a picture, for a person, where CHATMAGIC_SCREENSHOTS names a folder for it.
+
+        Args:
+            name: the file's, without its ending.
+            cell: which cell is brought into the picture before, from 0.
+        """
         if folder := os.environ.get("CHATMAGIC_SCREENSHOTS"):
+            if cell is not None:
+                self.js("await notebook.scrollToItem(given)", cell)
             self.page.screenshot(path=Path(folder, f"{name}.png"))
 
     def close(self) -> None:

@@ -58,7 +58,7 @@ def views() -> list[dict[str, Any]]:
     return [shown({mime: each, "text/plain": "held"}) for each in ids]
 
 
-@pytest.fixture(params=["lab", "notebook7"])
+@pytest.fixture(params=["lab", pytest.param("notebook7", marks=pytest.mark.release)])
 def opened(request: pytest.FixtureRequest) -> Open:
     """Open notebooks in one front end, and in the other."""
     front: Open = request.getfixturevalue(request.param)

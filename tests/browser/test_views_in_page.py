@@ -136,8 +136,7 @@ def test_each_view_fits_and_can_be_read(notebook7: Callable[..., Book], service:
                 assert page.evaluate(WIDER) == page.evaluate(BROKEN) == []
                 assert page.evaluate(SMALL) == []
             for place, name in enumerate(CELLS):
-                book.js("await notebook.scrollToItem(given)", place)
-                book.screenshot(f"view-{name}-{theme[11:].lower()}-{width}")
+                book.screenshot(f"view-{name}-{theme[11:].lower()}-{width}", place)
     page.evaluate(MEDIA, ["all", TOUCH])
     page.set_viewport_size({"width": 1200, "height": 900})
     book.front.theme(LIGHT)
