@@ -22,6 +22,7 @@ from chatmagic._files import content_of, folder_lock, open_to_change, replace_co
 from chatmagic._json import digest, iso, json_of_file
 from chatmagic.errors import ChatError, InputError
 from chatmagic.safe_text import counted, one_line, without_lone_surrogates
+from chatmagic.session.map.job_file import RowReply
 from chatmagic.session.map.rows import IT
 from chatmagic.study.answers import Scale, cell, listed, rows_of
 
@@ -199,6 +200,11 @@ class Review:
             raise InputError("The table has no rows.")
         if n < 1:
             raise InputError(f"n is a number of rows from 1, not {n}.")
+        if isinstance(rows[0][IT], RowReply):
+            raise InputError(
+                "The replies of a map do not hold the texts that a person is to read.",
+                hint='Give both: {"text": texts, "reply": [reply.text for reply in replies]}.',
+            )
         self.labels = _labels(labels)
         self.reviewer = without_lone_surrogates(reviewer).strip() or GOLD
         self.show = _columns_to_show(rows[0], show, model)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from chatmagic.errors import ChatError, InputError
+from chatmagic.session.map.job_file import RowReply
 from chatmagic.study.review import KEYS, Review, ReviewFile
 
 LABELS = ("good", "bad", "-1")
@@ -224,9 +225,14 @@ def test_a_person_reads_no_column_that_may_tell_a_label() -> None:
     assert Review(["a", "b"], LABELS).text(1) == [("it", "b")]
 
 
+KEY = "0" * 64
+REPLY = RowReply(row=0, key=KEY, request=KEY, occurrence=1, text="good")
+
+
 @pytest.mark.parametrize(
     ("frame", "labels", "n", "message"),
     [
+        ([REPLY], LABELS, 5, "The replies of a map do not hold the texts"),
         ([], LABELS, 5, "The table has no rows."),
         (["a"], LABELS, 0, "n is a number of rows from 1, not 0."),
         (["a"], "good", 5, "labels is a list, and not 'good'."),
