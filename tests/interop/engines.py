@@ -25,6 +25,8 @@ SCHEMA = {"properties": {"label": {"type": "string"}, "size": {"type": "integer"
 def with_ray(label: Any, parts: int) -> list[dict[str, Any]]:
     """Return the rows of a data set of Ray that a mapper has labelled."""
     ray = import_module("ray")
+    if not ray.is_initialized():
+        ray.init(num_cpus=2, include_dashboard=False)
     texts = [{"text": f"text {number}"} for number in range(ROWS)]
     data = ray.data.from_items(texts, override_num_blocks=parts)
     rows: list[dict[str, Any]] = data.map_batches(label, batch_format="pandas").take_all()
