@@ -355,6 +355,23 @@ ALL_THOUGHT: Final = "Its limit of tokens was used up by thinking: ask again wit
     python="a higher one, max_tokens.",
     shell="a higher one, --max-tokens.",
 )
+NOTHING_NEW: Final = (
+    "Nothing new came: the model began again, or ended at once. Ask the question with "
+    + Advice(
+        notebook="a larger -n, such as %%chat -n 2000.",
+        python="a larger max_tokens.",
+        shell="a larger --max-tokens.",
+    )
+)
+ANOTHER_REPLY: Final = (
+    "The model began again, and went on differently: this is a reply of its own, not joined to the "
+    "first part. "
+    + Advice(
+        notebook="%chat_retry --list shows both, and %chat_retry --pick puts one back.",
+        python="session.conversation.replies has both.",
+        shell="Both are kept.",
+    )
+)
 KEPT: Final = "Its text was paid for and is kept as a turn: " + Advice(
     notebook="%chat_history shows it.",
     python="session.messages() has it.",

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from chatmagic import models
 from chatmagic import safe_text as plain
 from chatmagic._version import __version__
-from chatmagic.advice import ALL_THOUGHT, AT_LIMIT, Place
+from chatmagic.advice import ALL_THOUGHT, ANOTHER_REPLY, AT_LIMIT, NOTHING_NEW, Place
 from chatmagic.conversation import likely_mistakes
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.record import Record, sealed
@@ -238,9 +238,30 @@ def state_lines(reply: Reply, place: Place = "notebook") -> list[str]:
     return [line for line in lines if line]
 
 
+def seam_lines(reply: Reply, record: Record | None, place: Place = "notebook") -> list[str]:
+    """Return lines on the seam of the two parts of a continued reply; none for any other reply.
+
+    Args:
+        reply: the second part.
+        record: its record.
+        place: the place that shows them.
+    """
+    if record is None or not record.continues:
+        return []
+    if record.afresh:
+        return [ANOTHER_REPLY.at(place)]
+    if record.cut >= len(reply.text):
+        return [NOTHING_NEW.at(place)]
+    if not record.cut:
+        return []
+    size = counted(record.cut, "character")
+    return [f"The first {size} here repeat the end of the first part, and are joined to it once."]
+
+
 def _states(reply: Reply, record: Record) -> list[str]:
     """Return the lines on the end of a reply; without a record it is a value in Python."""
-    return state_lines(reply, "python" if record is _NO_RECORD else "notebook")
+    place: Place = "python" if record is _NO_RECORD else "notebook"
+    return [*seam_lines(reply, record), *state_lines(reply, place)]
 
 
 def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> list[str]:

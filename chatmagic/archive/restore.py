@@ -27,7 +27,7 @@ from chatmagic.conversation.steering import (
     TurnSteering,
 )
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
-from chatmagic.conversation.window import Window
+from chatmagic.conversation.window import Window, own_instructions
 from chatmagic.models import Reply, ReplyFacts
 from chatmagic.safe_text import counted, numbered
 
@@ -315,7 +315,7 @@ class Replay:
             turn.owner, turn.execution, thread=turn.thread, again=old or None
         )
         turn = self._carried.carrying(turn, stand.visible)
-        if stand.instructs_as(turn):
+        if own_instructions(turn) is None and stand.instructs_as(turn):
             turn = replace(turn, instructions=stand.instructions)
         self.asked[self.conversation.added + 1] = turn, stand
         replies = self.conversation.replies[old] if old else ()

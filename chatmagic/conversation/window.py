@@ -110,8 +110,8 @@ class Window:
         Args:
             turn: the turn in this place.
         """
-        if turn.instructions is not None and turn.instructions.expression == ARGUMENT:
-            return True  # its own, whatever holds at the place
+        if own_instructions(turn) is not None:
+            return True  # whatever holds at the place
         then = turn.instructions and turn.instructions.sha256
         now = self.instructions and self.instructions.sha256
         return then == now
@@ -129,6 +129,16 @@ class Window:
 
 ARGUMENT: Final = "ask(instructions=…)"
 """Source of the instructions of one question alone, in place of a file."""
+
+
+def own_instructions(turn: Turn) -> Value | None:
+    """Return the instructions of a turn's question alone; ``None`` for those of its place.
+
+    Args:
+        turn: the turn.
+    """
+    value = turn.instructions
+    return value if value is not None and value.expression == ARGUMENT else None
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from chatmagic.conversation.question import (
 )
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.turn import MAIN, Turn
-from chatmagic.conversation.window import ARGUMENT, Window
+from chatmagic.conversation.window import ARGUMENT, Window, own_instructions
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.models import Reply
 from chatmagic.safe_text import counted, one_line, to_terminal, visible, without_lone_surrogates
@@ -96,13 +96,16 @@ class Ask(RequestFacts):
         return cls(prompt, **shared_fields(options, Parameters))
 
     @classmethod
-    def of_facts(cls, facts: RequestFacts) -> Ask:
-        """Return the question of a turn.
+    def of_turn(cls, turn: Turn) -> Ask:
+        """Return the question of a turn, with its own instructions.
 
         Args:
-            facts: the turn.
+            turn: the turn.
         """
-        return cls(**shared_fields(facts, RequestFacts))
+        own = own_instructions(turn)
+        return cls(
+            **shared_fields(turn, RequestFacts), instructions=None if own is None else own.text
+        )
 
     def refuse_empty(self) -> None:
         """Raise an error if the prompt is empty, or no text.
@@ -443,5 +446,8 @@ class TextView(View):
         """
         reply = outcome.reply
         record = outcome.record
-        lines = [*output.state_lines(reply, self.place), output.credit_line(reply, record)[1]]
-        return [line for line in lines if line]
+        lines = [
+            *output.seam_lines(reply, record, self.place),
+            *output.state_lines(reply, self.place),
+        ]
+        return [line for line in (*lines, output.credit_line(reply, record)[1]) if line]

@@ -16,6 +16,7 @@ from chatmagic.conversation.question import Value
 from chatmagic.conversation.record import change_record, owner_of
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Carried, Turn
+from chatmagic.conversation.window import ARGUMENT, own_instructions
 from chatmagic.models import Reply, Usage
 
 
@@ -181,6 +182,27 @@ def test_a_question_that_was_asked_again_stands_where_it_stood() -> None:
     # The reply that was picked is in no other output.
     only = page("p", "u", id="k", in_place_of=(first, second), picked=True)
     assert [turn.reply.text for turn in restored(asked, only)] == ["u"]
+
+
+def test_a_questions_own_instructions_stay_its_own() -> None:
+    """Those of its place are not put in their stead; their text is in no output."""
+    own = Value.of_text(ARGUMENT, "In French.", "instructions").bare
+    (turn,) = restored(page("p", id="a", instructions=own))
+    assert turn.instructions == own
+    assert own_instructions(turn) == own
+
+
+def test_a_part_that_began_again_stands_alone() -> None:
+    """As its record says: the turn has that reply, and the one before it can be put back."""
+    first, own = (Turn(prompt="p", reply=Reply(text)).recorded_digest for text in ("on", "anew"))
+    place: dict[str, Any] = {"id": "c", "in_place_of": (first,), "continues": first, "turn": own}
+    part = page("p", "anew", afresh=True, **place)
+    talk = restored(page("p", "on", id="a"), part)
+    (turn,) = talk.turns
+    assert (turn.reply.text, turn.recorded_digest, turn.owner) == ("anew", own, owner_of("c"))
+    assert [reply.reply.text for reply in talk.replies[turn.number]] == ["on", "anew"]
+    below = page("q", "x", id="b", carried=(own,))
+    assert restored(page("p", "on", id="a"), part, below).stale_turns() == ()
 
 
 def test_a_continued_reply_is_joined_again() -> None:

@@ -15,6 +15,7 @@ from chatmagic.conversation.options import Option
 from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.window import own_instructions
 from chatmagic.errors import InputError
 from chatmagic.jupyter import reply_views, stale_cells, transcript
 from chatmagic.jupyter.cells.running_cell import Execution, page_of, running
@@ -35,14 +36,6 @@ _COMPARED: Final = ("--temperature", "--model", "--max-tokens")
 _FEW: Final = 2
 """Largest number of requests that are sent without asking the user first."""
 _VALUES: Final = "-t 0 -t 0.7 asks with each number; -t $t or -t {t} takes it from the variable t."
-NOTHING_NEW: Final = (
-    "Nothing new came: the model began again, or ended at once. Ask the question with a larger -n, "
-    "such as %%chat -n 2000."
-)
-ANOTHER_REPLY: Final = (
-    "The model began again, and went on differently: this is a reply of its own, not joined to the "
-    "first part. %chat_retry --list shows both, and %chat_retry --pick puts one back."
-)
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
 
 
@@ -136,12 +129,7 @@ def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
             f"The reply of turn {number:,} is complete: there is nothing to continue.",
             "Ask a new question; or %chat_retry asks this one again.",
         )
-    reply = send_question(kernel, *_asked_of(kernel, turn, part=turn))
-    if reply is not None and reply.text == turn.reply.text:
-        print(NOTHING_NEW)
-    elif reply is not None and not reply.text.startswith(turn.reply.text):
-        print(ANOTHER_REPLY)
-    return reply
+    return send_question(kernel, *_asked_of(kernel, turn, part=turn))
 
 
 def _turn_above(kernel: Kernel, given: Arguments) -> tuple[int, Turn]:
@@ -165,8 +153,13 @@ def _asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask
     if turn.missing:
         why = f"The value of {one_line(turn.missing[0].name)} was not kept."
         raise RETRY.refusal(why, "Run the cell that asked it.")
+    own = own_instructions(turn)
+    if own is not None and own.text is None:
+        raise RETRY.refusal(
+            "The instructions of this question alone were not kept.", "Ask it anew."
+        )
     execution = running(kernel.shell)
-    ask = asked_by_cell(Ask.of_facts(turn), kernel, execution)
+    ask = asked_by_cell(Ask.of_turn(turn), kernel, execution)
     return replace(ask, shown=True, again=turn.number, part=part), execution
 
 

@@ -16,10 +16,10 @@ from logged import Emulator
 from shells import FIXED, Shell, asked, bodies, models
 
 from chatmagic._json import digest
+from chatmagic.advice import ANOTHER_REPLY, NOTHING_NEW
 from chatmagic.conversation.question import ASKED_FOR_THE_REST
 from chatmagic.conversation.turn import Turn
 from chatmagic.emulator import replies
-from chatmagic.jupyter.commands.retry import ANOTHER_REPLY, NOTHING_NEW
 from chatmagic.models import Reply, Usage
 from chatmagic.session.current import current_session
 
@@ -313,6 +313,28 @@ def test_run_again_a_cell_goes_on_from_where_it_did(shell: Shell, emulator: Emul
     assert shell["reply"].text.endswith("eight, nine")
 
 
+def test_a_questions_own_instructions_go_along_again(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With another reply, and with the rest of one; those of the place do not."""
+    shell.run("%%chat_instructions\nBe brief.", cell="i")
+    code = "chatmagic.ask('count to 9', instructions='In French.', max_tokens=3)"
+    shell.run(f"import chatmagic; r = {code}", cell="a")
+    shell.page("%chat_continue", "c")
+    shell.page("%chat_retry 1", "d")
+    firsts = [messages[0] for messages in asked(emulator)]
+    assert ["In French." in text for text in firsts] == [True, True, True]
+    assert "Be brief." not in "".join(firsts)
+    (turn,) = current_session().conversation
+    assert turn.instructions is not None
+    monkeypatch.setattr(
+        "chatmagic.jupyter.commands.retry.own_instructions", lambda _: turn.instructions.bare
+    )
+    ran = shell.run("%chat_retry 1", cell="d")
+    assert "The instructions of this question alone were not kept." in ran.traceback[0]
+    assert len(bodies(emulator)) == 3
+
+
 def test_an_interrupted_reply_is_gone_on_with(shell: Shell, emulator: Emulator) -> None:
     """Cut off on its way, too; a part that is cut off is joined, and can be gone on with."""
     emulator.settings = replace(FIXED, fault="cut", fault_after=2)
@@ -331,6 +353,21 @@ def test_an_interrupted_reply_is_gone_on_with(shell: Shell, emulator: Emulator) 
     assert current_session().conversation.turns[0].reply.text == "one "
 
 
+def test_the_seam_can_be_seen(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line under the second part says what is left out; the text is exact."""
+    shell.page("%chat -n 4 echo:The first line ends here", "a")
+    monkeypatch.setattr(replies, "reply_to", lambda *_: "first line ends here and there")
+    ran = shell.page("%chat_continue", "c")
+    line = (
+        "The first 16 characters here repeat the end of the first part, and are joined to it once."
+    )
+    assert ran.texts == ["first line ends here "]
+    assert line in ran.html
+    assert line in ran.outputs[0]["data"]["text/markdown"]
+    (turn,) = current_session().conversation
+    assert turn.reply.text == "The first line ends here "
+
+
 SKY = "The sky is blue because the short waves of light are scattered more than the long ones."
 
 
@@ -342,11 +379,11 @@ def test_a_reply_that_begins_again_says_so(
     first = current_session().conversation.turns[0].reply.text
     monkeypatch.setattr(replies, "reply_to", lambda *_: SKY)
     ran = shell.page("reply = %chat_continue", "c")
-    assert NOTHING_NEW in ran.printed
+    assert NOTHING_NEW.notebook in ran.html
     assert shell["reply"].text == first
     monkeypatch.setattr(replies, "reply_to", lambda *_: "The sky is blue because air is.")
     ran = shell.page("reply = %chat_continue", "c")
-    assert ANOTHER_REPLY in ran.printed
+    assert ANOTHER_REPLY.notebook in ran.html
     assert ran.records[0]["afresh"]
     assert shell["reply"].text == "The sky is blue because air is."
     assert [turn.reply.text for turn in current_session().conversation.turns] == [
