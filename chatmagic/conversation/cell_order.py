@@ -94,6 +94,16 @@ class Pages:
         )
         return replace(self, reports=(*kept, report), ever=self.ever | report.cells.keys())
 
+    def with_newest(self, page: str) -> Pages:
+        """Return the pages with the report of one page as the newest, as a person uses that page.
+
+        Args:
+            page: name of the page; nothing changes if it has not reported.
+        """
+        return replace(
+            self, reports=tuple(sorted(self.reports, key=lambda report: report.page == page))
+        )
+
     @property
     def cells(self) -> dict[str, PageCell]:
         """The code cells of all pages, by hash."""

@@ -62,3 +62,44 @@ def test_nothing_of_a_reply_that_comes_is_lost(
     assert output["metadata"]["chatmagic"]["reply"]
     assert NOTE not in str(saved)
     assert book.front.heard.errors == []
+
+
+def test_a_reply_in_a_widget_is_there_and_nowhere_else(lab: Callable[..., Book]) -> None:
+    """Once, at its end: nothing updates a display there. Its cell gets no second one."""
+    with held("One", ", two", ". Three.", repeats=", more", behind=1) as service:
+        shows = "import ipywidgets\nout = ipywidgets.Output()\nout"
+        asks = "with out:\n    %chat Count."
+        book = lab([service.setup + SOON, shows, asks])
+        book.run(0)
+        book.run(1)
+        book.start(2)
+        service.go()
+        book.ended(2)
+        book.until(SHOWN, "Three.")
+        saved = book.save()
+    assert "Waiting" not in book.shown(1)
+    assert saved["cells"][2]["outputs"] == []
+    assert book.front.heard.errors == []
+
+
+TOP = "notebook.widgets[given].node.getBoundingClientRect().top"
+PLACES = f"return [{TOP}, notebook.outerNode.scrollHeight]"
+GROWN = "notebook.outerNode.scrollHeight > given"
+
+
+def test_a_prompt_keeps_its_place_while_its_reply_grows(lab: Callable[..., Book]) -> None:
+    """After Shift+Enter the next cell is the active one, which the browser would keep in place."""
+    at = 31
+    with held("One\n\n", repeats="more\n\n", behind=0) as service:
+        book = lab([service.setup, *["1"] * (at - 1), "%%chat\nCount.", "2"])
+        book.run(0)
+        book.select(at)
+        book.js("await notebook.scrollToItem(given, 'start')", at)
+        book.js("app.commands.execute('notebook:run-cell-and-select-next')")
+        book.until("notebook.widgets[given].outputArea.node.innerText.includes('more')", at)
+        top, height = book.js(PLACES, at)
+        book.until(GROWN, height + 300)
+        assert abs(book.js(PLACES, at)[0] - top) < 2
+        service.go()
+        book.ended(at)
+        assert abs(book.js(PLACES, at)[0] - top) < 2

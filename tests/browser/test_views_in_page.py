@@ -45,7 +45,7 @@ CELLS: Final = {
     "setup": "%load_ext chatmagic",
     "reply": f"%%chat\necho:{REPLY}",
     "json": f"%%chat --format json\necho:{JSON}",
-    "retry": "%chat_retry 1 -t 0",
+    "retry": "%chat_retry 1 -t 0 -t 1",
     "retries": "%chat_retry --list 1",
     "history": "%chat_history",
     "turn": "%chat_history 2",
@@ -86,6 +86,9 @@ WIDER: Final = f"""() => [...document.querySelectorAll({OURS!r})].filter(node =>
   return left < 0 || right > innerWidth || node.scrollWidth > node.clientWidth + 1;
 }}).map(node => node.className)"""
 """Those of our elements that are wider than their place."""
+TOPS: Final = """() => new Set(Array.from(document.querySelectorAll('.chatmagic-compared'),
+  node => node.getBoundingClientRect().top)).size"""
+"""Whether the two compared replies stand side by side (1) or one below the other (2)."""
 BROKEN: Final = """() => [...document.querySelectorAll('.chatmagic table:not(:has(thead)) th')]
   .filter(node => { const range = new Range(); range.selectNodeContents(node);
     return range.getClientRects().length > 1; }).map(node => node.textContent)"""
@@ -131,6 +134,7 @@ def test_each_view_fits_and_can_be_read(notebook7: Callable[..., Book], service:
         for theme in (LIGHT, DARK):
             book.front.theme(theme)
             assert page.evaluate(PALE) == []
+            assert page.evaluate(TOPS) == (1 if width == 1200 else 2)
             if width == 400:
                 page.evaluate(MEDIA, [TOUCH, "all"])
                 assert page.evaluate(WIDER) == page.evaluate(BROKEN) == []

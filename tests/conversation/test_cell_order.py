@@ -151,6 +151,8 @@ def test_the_page_that_runs_a_cell_says_the_order() -> None:
     own = pages.layout(A, "p")
     assert own is not None
     assert own.order == (A, B, C, D)
+    assert layout_of(pages.with_newest("p"), None).order == (A, B, C, D)
+    assert pages.with_newest("closed") == pages
     gone = pages.layout(A, "closed")
     assert gone is not None
     assert gone.order == (D, B, A, C)

@@ -20,7 +20,13 @@ from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import reply_views, transcript
 from chatmagic.jupyter.cells.cells_above import with_markdown
 from chatmagic.jupyter.cells.executed_cells import CellRun
-from chatmagic.jupyter.cells.running_cell import Execution, cell_source, is_redirected, running
+from chatmagic.jupyter.cells.running_cell import (
+    Execution,
+    cell_source,
+    is_redirected,
+    page_of,
+    running,
+)
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
@@ -195,8 +201,10 @@ def _sent(
     result: object = None
     try:
         bridge = kernel.page.open_bridge() if execution.is_live else None
-        if bridge is not None and isinstance(view, reply_views.Live):
-            bridge.show_reply(ask.live, execution)
+        if bridge is not None:
+            bridge.use_page(page_of(kernel.shell))
+            if isinstance(view, reply_views.Live):
+                bridge.show_reply(ask.live, execution)
         reply = kernel.session.run(ask, view, halt).kept
         result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:

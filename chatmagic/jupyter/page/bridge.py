@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from chatmagic._fork import Lock
 from chatmagic._version import __version__
 from chatmagic.conversation.cell_order import PageReport, Pages, report_from
 from chatmagic.jupyter.cells.running_cell import Execution
@@ -50,6 +51,7 @@ class Bridge:
     ) -> None:
         """Open the bridge in every page of this kernel."""
         self.pages = Pages()
+        self._reporting = Lock()
         self.page_version: tuple[object, str] | None = None
         """Protocol and version of the page that answered last; ``None`` before an answer."""
         self._drawing = drawing
@@ -80,6 +82,15 @@ class Bridge:
         self._drawing.leave(self._hear)
         self._settings.unobserve(self._publish_later, "keep_output")
         self._link.close()
+
+    def use_page(self, page: str) -> None:
+        """Note the page that asks: of several tabs of a notebook, its order counts from now on.
+
+        Args:
+            page: name of the page; empty if it is unknown.
+        """
+        with self._reporting:
+            self.pages = self.pages.with_newest(page)
 
     def show_reply(self, live: str, execution: Execution) -> None:
         """Note the cell that shows the reply to an ask that begins.
@@ -157,7 +168,8 @@ class Bridge:
         report = report_from(message, self._first_notebook())
         if report is None:
             return
-        self.pages = self.pages.with_report(report)
+        with self._reporting:
+            self.pages = self.pages.with_report(report)
         if self._settings.notes is not None:
             self._settings.notes.edit_markdown(report.markdown)
         self._drawing.put(partial(self._painting.take_report, report))

@@ -302,6 +302,10 @@ def test_the_tab_that_asks_says_the_order(front: Front, emulator: Emulator) -> N
     # Without the list, as of code without a magic, the page's own report says it.
     run(front, "import chatmagic\nchatmagic.ask('echo:c again')", "n", "c", page="p")
     assert asked(emulator)[-1] == ["echo:a", "a", "echo:b", "b", "echo:c again"]
+    # So do the marks, from then on: by the order of the other tab three turns were stale.
+    front.sent.clear()
+    run(front, "%%chat\necho:d", "n", "d", page="p", above=[[name, None] for name in "abc"])
+    front.is_marked({})
 
 
 def test_the_tab_that_runs_a_cell_puts_the_code_below_it(front: Front) -> None:
