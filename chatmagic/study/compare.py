@@ -175,13 +175,17 @@ def of_files(paths: Sequence[Path]) -> Comparison:
 def of_refresh(cassette: Cassette) -> Comparison:
     """Return the comparison of a cassette with itself before its refresh here.
 
+    It has the questions with a new answer. New questions, and those that were not asked, are none.
+
     Args:
         cassette: the cassette, in the mode ``refresh``.
     """
     name = cassette.config.name
     old = from_interactions(cassette.loaded, name)
     new = from_interactions(cassette.interactions, name)
-    return Comparison(f"{name} before the refresh", name, compared(old, new))
+    pairs = compared(old, new)
+    renewed = tuple(pair for pair in pairs if pair.old is not None and pair.new is not None)
+    return Comparison(f"{name} before the refresh", name, renewed)
 
 
 def compare(old: Source, new: Source) -> Comparison:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from audits import exchange, tape
 from pages import Paper, text_cell
 from row_service import RowService
-from saved_notebooks import NOON
 from shells import Shell, forget
 
 import chatmagic
@@ -23,7 +21,7 @@ from chatmagic.errors import InputError
 from chatmagic.session.session import Session
 from chatmagic.study import compare
 from chatmagic.study.compare import Comparison, as_text, marked_words, to_json
-from chatmagic.study.sources import Asked, read_source
+from chatmagic.study.sources import read_source
 
 Cells = dict[str, str]
 
@@ -292,13 +290,18 @@ def test_a_refresh_keeps_the_old_text(
     assert not compare.of_files([path]).differs
 
 
-def test_the_end_of_a_refresh_is_a_table(tmp_path: Path) -> None:
-    """Of the questions that changed."""
-    old = Asked(file="t", kind="cassette", place=1, typed="q", request="r", text="a", date=NOON)
-    new = replace(old, text="b", date=NOON and NOON + timedelta(days=1))
-    found = Comparison("old", "new", compare.compared([old], [new]))
+def test_the_end_of_a_refresh_is_a_table() -> None:
+    """Of the questions with another answer; new ones, and those that were not asked, are none."""
+    days = [(("Date", f"Thu, 0{day} Jan 2026 12:00:00 GMT"),) for day in (1, 2)]
+    stays = exchange("not renewed", "x")
+    cassette: Any = SimpleNamespace(
+        config=SimpleNamespace(name="talk.jsonl"),
+        loaded=(exchange("q", "a", headers=days[0]), stays),
+        interactions=(exchange("q", "b", headers=days[1]), stays, exchange("something new", "y")),
+    )
+    found = compare.of_refresh(cassette)
     assert causes(found) == {"q": {"asked again"}}
     table = as_text(found)
     assert "2026-01-01" in table
     assert "2026-01-02" in table
-    del tmp_path
+    assert "something new" not in table
