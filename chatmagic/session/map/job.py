@@ -10,10 +10,8 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import chain, islice
 from typing import Any, Final
 
 from chatmagic._fork import belongs_to_process
@@ -28,7 +26,6 @@ from chatmagic.errors import (
     ChatInterrupted,
     ConnectError,
     InputError,
-    NotRecordedError,
     RateLimitError,
     ReplyFormatError,
     RequestRejectedError,
@@ -38,7 +35,8 @@ from chatmagic.errors import (
 from chatmagic.models import BodyFacts, Reply
 from chatmagic.safe_text import counted
 from chatmagic.session.environment import Environment
-from chatmagic.session.map.job_file import JobFile, RowReply, short_key
+from chatmagic.session.map.answer_writer import AnswerWriter
+from chatmagic.session.map.job_file import JobFile, RowReply
 from chatmagic.session.map.pace import (
     SHORT,
     Pace,
@@ -54,14 +52,13 @@ from chatmagic.session.map.results import with_replies
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import Row, RowTemplate
 from chatmagic.session.map.rows import Rows, is_series, names_of
+from chatmagic.session.map.rows_to_ask import RowsToAsk
 from chatmagic.session.worker import Worker
 
 NAP: Final = 0.1
 """Seconds between two checks of the state."""
 LONGEST_NAP: Final = 1.0
 """Seconds after which a thread that waits for its request checks whether the program has ended."""
-READ_AHEAD: Final = 1_000
-"""Number of rows to ask that are read before the first is sent, so that a mistake costs nothing."""
 MOST_FAILURES: Final = 10
 """Number of failures of the service in succession that ends the map."""
 MOST_TRIES: Final = 10
@@ -102,29 +99,6 @@ class JobOptions:
     waits: bool = False
     keep_prompts: bool = False
     reports: bool = True
-
-
-@dataclass(slots=True)
-class Counts:
-    """Numbers of a map.
-
-    Args:
-        read: rows that were read; in all numbers a row counts as often as it is asked.
-        from_file: rows that the file had answered before.
-        answered: rows that this run has answered.
-        failed: rows that failed in this run.
-        failures: failures of the service in succession.
-        sent: requests of this run.
-        lost: replies of this run that could not be stored.
-    """
-
-    read: int = 0
-    from_file: int = 0
-    answered: int = 0
-    failed: int = 0
-    failures: int = 0
-    sent: int = 0
-    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,22 +148,19 @@ class Job:
         self.path = file.path
         """The job's file."""
         self.options = options
-        self.counts = Counts()
-        """The numbers so far."""
+        self.sent = 0
+        """Number of requests of this run."""
         self.waiting = ""
         """The reason why no request is sent now; empty if requests are sent."""
-        self.keys: list[bytes] = []
-        """The short keys of the rows that were read, in their order; one for each repeat."""
         self.error: BaseException | None = None
         """The error that ended it before its last row."""
         self.is_stopped = False
         """Whether no more rows are begun."""
-        self._is_begun = False
+        self._failures = 0
         self._pace = Pace(options.workers, waits=options.waits)
         self._clock = clock or Clock()
         self._changed = threading.Condition(threading.RLock())
         self._given = queue.SimpleQueue[Row | None]()
-        self._written = queue.SimpleQueue[RowReply | None]()
         self._room = threading.Semaphore(2 * options.workers)
         self._threads: list[threading.Thread] = []
         self._halts: set[Halt] = set()
@@ -199,16 +170,9 @@ class Job:
         self._is_awaited = False
         self._worker = Worker(self._work, self.interrupt, daemon=False)
         belongs_to_process(self)
-        unanswered = self._unanswered()
-        self.first: list[Row] = []
-        """The first rows to ask; all of them if :attr:`knows_all`."""
-        self.knows_all = False
-        """Whether all rows were read."""
-        if rows.count is not None:
-            self.first = list(islice(unanswered, READ_AHEAD))
-            self.knows_all = self.counts.read == self.total
-        self._is_begun = True
-        self._to_ask = chain(self.first, unanswered)
+        self.to_ask = RowsToAsk(template, sender, rows, file)
+        """The rows to ask."""
+        self._answers = AnswerWriter(file, self._room.release, self._end)
 
     def leave_to_parent(self) -> None:
         """Be free of the parent's threads, in a forked child."""
@@ -219,18 +183,17 @@ class Job:
     @property
     def answered(self) -> int:
         """Number of rows that this run has answered."""
-        return self.counts.answered
+        return self._answers.answered
 
     @property
     def failed(self) -> int:
         """Number of rows that failed in this run."""
-        return self.counts.failed
+        return self._answers.failed
 
     @property
     def total(self) -> int | None:
         """Number of replies that are wanted: one for each row and repeat; ``None`` if unknown."""
-        count = self.rows.count
-        return None if count is None else count * self.template.repeats
+        return self.to_ask.total
 
     @property
     def credits_left(self) -> int | None:
@@ -295,7 +258,7 @@ class Job:
         self._worker.result  # noqa: B018 - raises the error that ended it
         if self.options.reports:
             self._report()
-        replies = [self._with_value(reply) for reply in self.file.replies(self.keys)]
+        replies = [self._with_value(reply) for reply in self.file.replies(self.to_ask.keys)]
         if self.template.repeats > 1:
             replies = together(replies, self.template.repeats)
             tied = sum(bool(reply.tied) for reply in replies)
@@ -322,8 +285,8 @@ class Job:
     def __repr__(self) -> str:
         """Return the state of the job and its numbers."""
         of_total = "" if self.total is None else f" of {self.total:,}"
-        answered = self.counts.from_file + self.counts.answered
-        parts = [f"{answered:,}{of_total} rows answered", f"{self.counts.failed:,} failed"]
+        answered = self.to_ask.from_file + self._answers.answered
+        parts = [f"{answered:,}{of_total} rows answered", f"{self._answers.failed:,} failed"]
         if self.credits_left is not None:
             parts.append(f"{counted(self.credits_left, 'credit')} left")
         state = self.waiting or "running" if self.is_running else "not running"
@@ -331,18 +294,18 @@ class Job:
 
     def _report(self) -> None:
         """Tell what came from the file, and how many rows failed."""
-        total = self.counts.read
-        if self.counts.from_file and self.sender.replayed is None:
-            asked = f"{self.counts.sent:,} sent" if self.counts.sent else "nothing was sent"
+        total = self.to_ask.read
+        if self.to_ask.from_file and self.sender.replayed is None:
+            asked = f"{self.sent:,} sent" if self.sent else "nothing was sent"
             when = "" if self.file.latest is None else f", of {_day(self.file.latest)}"
             notify(
                 self.sender.environment,
-                f"{self.counts.from_file:,} of {total:,} from {self.path.name}{when}; {asked}; "
+                f"{self.to_ask.from_file:,} of {total:,} from {self.path.name}{when}; {asked}; "
                 "file=… asks anew.",
             )
-        if self.counts.failed:
-            answered = total - self.counts.failed
-            words = f"{answered:,} of {total:,} answered, {self.counts.failed:,} failed"
+        if self._answers.failed:
+            answered = total - self._answers.failed
+            words = f"{answered:,} of {total:,} answered, {self._answers.failed:,} failed"
             notify(self.sender.environment, f"{words}: {self._error_place()}.")
 
     def _error_place(self) -> str:
@@ -355,12 +318,12 @@ class Job:
         return "error of each"
 
     def _so_far(self) -> str:
-        words = f"{counted(self.counts.answered, 'row')} answered by this run"
-        words += f", {self.counts.failed:,} failed" if self.counts.failed else ""
+        words = f"{counted(self._answers.answered, 'row')} answered by this run"
+        words += f", {self._answers.failed:,} failed" if self._answers.failed else ""
         words += f", kept in {self.path.name}: the same call goes on."
         words += (
-            f" {counted(self.counts.lost, 'row')} lost whose reply had come."
-            if self.counts.lost
+            f" {counted(self._answers.lost, 'row')} lost whose reply had come."
+            if self._answers.lost
             else ""
         )
         return words
@@ -374,39 +337,14 @@ class Job:
         except ReplyFormatError as error:
             return replace(reply, error=error.message)
 
-    # --- Its rows ------------------------------------------------------------------------------
-
-    def _unanswered(self) -> Iterator[Row]:
-        """Yield the rows without an answer in the file; those that failed before come last."""
-        failed: list[Row] = []
-        # Behind the first rows, requests may have been sent: a misfit is a row's own failure.
-        rows = self.template.rows(
-            self.rows, self.sender.address, keeps_misfits=lambda: self._is_begun
-        )
-        for row in rows:
-            self.counts.read += 1
-            self.keys.append(short_key(row.key))
-            if self.file.is_answered(row.key):
-                self.counts.from_file += 1
-            elif self.sender.replayed is not None:
-                raise NotRecordedError(
-                    f"{self.sender.replayed.name} is replayed here, and row {row.number:,} has no "
-                    f"answer in {self.path.name}. Nothing was sent.",
-                    hint="A cassette holds no rows of a map; the map's own file does.",
-                )
-            elif self.file.has_failed(row.key):
-                failed.append(row)
-            else:
-                yield row
-        yield from failed
+    # --- Its threads ---------------------------------------------------------------------------
 
     def _work(self, worker: Worker[None]) -> None:
         """Ask all rows, and wait for the last one; then close the file.
 
         If a thread waits for the worker, that thread reads the rows.
         """
-        counting = threading.Thread(target=self._count_rows, name="chatmagic-map-disk")
-        counting.start()
+        self._answers.start()
         try:
             if self._is_awaited:
                 worker.tell_first(self._hand_out)
@@ -419,9 +357,7 @@ class Job:
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
-        self._written.put(None)
-        counting.join()
-        self.file.close()
+        self._answers.close()
         error = self.error
         if isinstance(error, ChatError):
             error.advice = sentences(error.advice, self._so_far())
@@ -436,7 +372,7 @@ class Job:
     def _hand_out(self) -> None:
         """Hand out each row, and wait until all rows are done."""
         try:
-            for row in self._to_ask:
+            for row in self.to_ask:
                 if not self._has_room():
                     return
                 if len(self._threads) < self.options.workers:
@@ -472,17 +408,15 @@ class Job:
     @property
     def done(self) -> int:
         """Number of rows that need no more requests in this run."""
-        return self.counts.from_file + self.counts.answered + self.counts.failed
+        return self.to_ask.from_file + self._answers.answered + self._answers.failed
 
     def _state(self) -> str:
         """Return the failed rows, the credits and the reason for a wait, in words."""
         left = self.credits_left
-        words = [f"{self.counts.failed:,} failed"] if self.counts.failed else []
+        words = [f"{self._answers.failed:,} failed"] if self._answers.failed else []
         words += [] if left is None else [f"{counted(left, 'credit')} left"]
         words += [self.waiting] if self.waiting else []
         return ", ".join(words)
-
-    # --- Its threads ---------------------------------------------------------------------------
 
     def _ask_rows(self) -> None:
         """Ask rows until there are no more, with a client for this thread alone."""
@@ -540,7 +474,7 @@ class Job:
                 if seconds <= 0:
                     self.waiting = ""
                     self.file.make_room(self._pace.under_way + 1)
-                    return _Begun(self._pace.begin(), self.counts.sent)
+                    return _Begun(self._pace.begin(), self.sent)
                 self._clock.wait(self._changed, min(seconds, LONGEST_NAP))
         return None
 
@@ -566,7 +500,7 @@ class Job:
             with self._changed:
                 self._pace.under_way -= 1
                 if not isinstance(problem, BudgetError):
-                    self.counts.sent += 1
+                    self.sent += 1
                 if problem is None or isinstance(problem, ReplyFormatError | RequestRejectedError):
                     self._pace.answered()
                 self._changed.notify(2)
@@ -599,7 +533,7 @@ class Job:
         Until the cost of a request is known, a single one may reserve all that is left.
         """
         with self._changed:
-            is_any = self._pace.under_way > 0 or self.counts.sent > begun.sent
+            is_any = self._pace.under_way > 0 or self.sent > begun.sent
             if is_any:
                 self._clock.wait(self._changed, NAP)
             return is_any
@@ -626,51 +560,20 @@ class Job:
             requests=requests,
             **_facts(reply),
         )
-        try:
-            self.file.append(line)
-        except ChatError:
-            if reply is not None:
-                with self._changed:
-                    self.counts.lost += 1
-            raise
+        self._answers.add(line)
         if problem is None:
-            self.counts.failures = 0
+            self._failures = 0
         elif is_of_the_service(problem):
             self._note_failure(problem)
-        self._written.put(line)
 
     def _note_failure(self, problem: Problem) -> None:
         """Count a failure of the service; the tenth in succession ends the map."""
         with self._changed:
-            self.counts.failures += 1
-            if self.counts.failures >= MOST_FAILURES:
+            self._failures += 1
+            if self._failures >= MOST_FAILURES:
                 ended = f"The map ended, as {MOST_FAILURES} rows in succession failed."
                 problem.advice = sentences(ended, problem.advice)
                 self._end(problem)
-
-    def _count_rows(self) -> None:
-        """Flush the lines that were written meanwhile, together, and count their rows."""
-        is_over = False
-        while not is_over:
-            taken = [self._written.get()]
-            while not self._written.empty():
-                taken.append(self._written.get())
-            is_over = None in taken
-            if lines := [line for line in taken if line is not None]:
-                self._flush(lines)
-
-    def _flush(self, lines: Sequence[RowReply]) -> None:
-        """Flush lines to the disk, and count their rows."""
-        try:
-            self.file.flush()
-        except ChatError as error:
-            self._end(error)
-            return
-        failed = sum(line.error is not None for line in lines)
-        with self._changed:
-            self.counts.failed += failed
-            self.counts.answered += len(lines) - failed
-        self._room.release(len(lines))
 
     def _end(self, error: BaseException) -> None:
         """Begin no more rows because of an error; the first error counts."""

@@ -115,7 +115,7 @@ def run(template: RowTemplate, sender: RowSender, source: object, options: MapOp
         job = Job(template, sender, rows, kept, options)
         if not is_replay:
             sender.ledger.refuse_wrong_limits()  # raises for a wrong one before anything is sent
-            if not options.yes and not (job.knows_all and not job.first):
+            if not options.yes and not (job.to_ask.knows_all and not job.to_ask.first):
                 _agree(quote(job))
         if kept.path != path:
             notify(
@@ -154,7 +154,9 @@ def quote(job: Job) -> str:
     credits = job.sender.credits
     if credits is not None and credits.remaining is not None:
         words += f" {counted(credits.remaining, 'credit')} left; others may share them."
-    problems = [problem for row in job.first if (problem := job.template.problem(row)) is not None]
+    problems = [
+        problem for row in job.to_ask.first if (problem := job.template.problem(row)) is not None
+    ]
     if problems:
         words += f" {counted(len(problems), 'row')} will not be sent: {problems[0]}"
     return words
@@ -165,7 +167,7 @@ def _sizes(job: Job) -> str:
     to = f"answers go to {job.path.name}"
     if job.total is None:
         return f"The rows are read as they are needed, so their number is not known; {to}."
-    sent = [row for row in job.first if job.template.problem(row) is None]
+    sent = [row for row in job.to_ask.first if job.template.problem(row) is None]
     characters = sum(job.template.size(row) for row in sent)
     repeats = job.template.repeats
     rows = counted(job.total // repeats, "row")
@@ -174,9 +176,9 @@ def _sizes(job: Job) -> str:
     requests = len(sent)
     to_ask = f"{requests:,} to ask"
     about = ""
-    if not job.knows_all:
+    if not job.to_ask.knows_all:
         # Of rows that are not read yet it is not known which are answered.
-        requests = len(sent) + job.total - job.counts.read
+        requests = len(sent) + job.total - job.to_ask.read
         characters = characters * requests // max(len(sent), 1)
         to_ask = f"up to {requests:,} to ask"
         about = "about "

@@ -54,7 +54,7 @@ def test_a_key_names_the_whole_request(rig: Rig) -> None:
     def keys(*rows: str) -> list[bytes]:
         job = rig.job(rows)
         job.file.close()
-        return job.keys
+        return job.to_ask.keys
 
     first = keys("a", "b", "a")
     assert len({*first}) == 3
