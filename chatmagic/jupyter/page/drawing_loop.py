@@ -23,6 +23,7 @@ from chatmagic._fork import Lock, belongs_to_process
 from chatmagic._log import swallowed
 from chatmagic.conversation import continuation
 from chatmagic.jupyter.page.messages import Message
+from chatmagic.protocol.thoughts import CLOSE, split_unopened
 from chatmagic.render.live_markdown import BlockChange, LiveMarkdown
 from chatmagic.render.reply_forms import live_reply
 from chatmagic.render.sanitize import frame, live_box, live_mark
@@ -132,6 +133,8 @@ class ReplyUnderWay:
         self._reply: LiveMarkdown | None = None
         self._opening: str | None = None
         self._begin = ""
+        self._until_thoughts_end: list[str] | None = [] if ask.part is None else None
+        """The text so far, as long as it may prove to be thoughts; ``None`` afterwards."""
         self._new: list[str] = []
         self._has_words = False
         self._words = WordCount()
@@ -204,6 +207,11 @@ class ReplyUnderWay:
     def _fed(self, text: str) -> tuple[LiveMarkdown, BlockChange]:
         """Render the new text; return the reply and its changes."""
         part = self.ask.part
+        reply = self._after_thoughts(text)
+        if reply is not None:
+            # What was drawn as the reply were thoughts, which stand folded at the end.
+            self._reply = live_reply(self.ask.format, "")
+            return self._reply, self._reply.feed(reply)
         if self._reply is None or (part is not None and self._length <= _SETTLED):
             self._begin += text
             opening = None
@@ -214,6 +222,25 @@ class ReplyUnderWay:
                 self._opening = opening
                 text = self._begin
         return self._reply, self._reply.feed(text)
+
+    def _after_thoughts(self, text: str) -> str | None:
+        """Return the reply so far if new text ends thoughts that had no beginning, else ``None``.
+
+        Args:
+            text: the new text.
+        """
+        if self._until_thoughts_end is None:
+            return None
+        before = self._until_thoughts_end
+        end = "".join(before[-len(CLOSE) :])[-len(CLOSE) :]
+        before.append(text)
+        if CLOSE not in end + text:
+            return None
+        thoughts, reply = split_unopened("".join(before))
+        if not thoughts:
+            return None
+        self._until_thoughts_end = None
+        return reply
 
 
 def pause(html: str) -> float:

@@ -386,6 +386,33 @@ def test_nothing_is_drawn_of_a_reply_without_a_word() -> None:
     assert reply.due == 0.0
 
 
+@pytest.mark.parametrize("size", [1, 3, 400])
+def test_thoughts_without_a_beginning_are_drawn_no_more_once_they_end(size: int) -> None:
+    """The view is drawn anew with the reply alone, also for a page that paints."""
+    reply = ReplyUnderWay(Ask("why?"))
+    text = "They ask why.\n\nSo I add.\n</think>\n\nIt is **4**."
+    drawings: list[Drawn] = []
+    for begin in range(0, len(text), size):
+        reply.add(text[begin : begin + size])
+        if (drawn := reply.draw(float(begin), is_painted=True)) is not None:
+            drawings.append(drawn)
+    anew = next(drawn for drawn in drawings if "4" in drawn.html)
+    assert "They" not in anew.html
+    drawn = drawings[-1]
+    assert "They ask" not in drawn.html
+    assert "think" not in drawn.html
+    assert "It is <strong>4</strong>." in drawn.html
+
+
+def test_a_reply_that_names_the_mark_stays() -> None:
+    """In code it ends nothing."""
+    reply = ReplyUnderWay(Ask("why?"))
+    reply.add("Thoughts end in `</think>`.")
+    drawn = reply.draw(0.0)
+    assert drawn is not None
+    assert "Thoughts end in" in drawn.html
+
+
 def test_thoughts_are_counted_until_the_reply_begins() -> None:
     """Once a second, with the time since they began; the first word takes their place at once."""
     reply = ReplyUnderWay(Ask("why?"))
