@@ -9,7 +9,14 @@ import pytest
 from environments import resolved_in_client, resolved_in_kernel
 
 from chatmagic.client.client import Client
-from chatmagic.client.endpoint import Endpoint, Limits, Timeout, request_fields, request_headers
+from chatmagic.client.endpoint import (
+    Endpoint,
+    Limits,
+    Server,
+    Timeout,
+    request_fields,
+    request_headers,
+)
 from chatmagic.errors import AuthenticationError, InputError
 from chatmagic.protocol.api_key import Secret
 
@@ -25,6 +32,16 @@ def test_who_decided_it_makes_no_other_service() -> None:
     for other in ({"base_url": AWAY}, {"auth": "query"}, {"key": None}):
         assert first.account != replace(first, **other).account
     assert not first.is_emulator
+
+
+def test_a_service_by_name_says_how_its_key_is_given() -> None:
+    """By the variable of its own tools, in the words of each place; any other by the general way."""
+    lab = Server("lab", HOME, "bearer", key_variable="LAB_KEY")
+    way = Endpoint(HOME, "bearer", None, "argument", server=lab).how_to_give_a_key()
+    assert way.notebook == "%chat_connect lab asks for one, and offers that in LAB_KEY"
+    assert way.shell == 'CHATMAGIC_BASE_URL=lab CHATMAGIC_API_KEY="$LAB_KEY" gives it'
+    plain = Endpoint(HOME, "bearer", None, "argument", server=Server("lab", HOME, "bearer"))
+    assert plain.how_to_give_a_key() == Endpoint(HOME, "bearer", None, "x").how_to_give_a_key()
 
 
 def test_no_key_is_in_the_address_that_is_shown() -> None:
