@@ -35,7 +35,7 @@ def test_who_decided_it_makes_no_other_service() -> None:
 
 
 def test_a_service_by_name_says_how_its_key_is_given() -> None:
-    """By the variable of its own tools, in the words of each place; any other by the general way."""
+    """By the variable of its own tools, in the words of each place; others in the general way."""
     lab = Server("lab", HOME, "bearer", key_variable="LAB_KEY")
     way = Endpoint(HOME, "bearer", None, "argument", server=lab).how_to_give_a_key()
     assert way.notebook == "%chat_connect lab asks for one, and offers that in LAB_KEY"
