@@ -28,7 +28,7 @@ from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.map.rows import Rows
 
 PEER: Final = "http.client"
-CASES: Final = [(50, 4), (50, 32), (500, 128), (500, 256)]
+CASES: Final = [(delay, workers) for delay in (50, 500) for workers in (4, 32, 128, 256)]
 """Milliseconds of an answer, and requests under way."""
 SECONDS: Final = 3
 """Length of a run at full speed."""
