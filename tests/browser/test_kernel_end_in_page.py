@@ -15,7 +15,10 @@ Open = Callable[..., Book]
 WORDS = " ".join(f"word-{number}" for number in range(150))
 SHOWN = "notebook.widgets[1].outputArea.node.innerText.includes(given)"
 ENDED = "Not complete: the kernel ended while this reply came."
-INTERRUPTED = "Interrupted: this reply is not complete."
+WAITED = "Not complete: the kernel ended while this question waited."
+WAITS = "notebook.widgets[3].outputArea.node.innerText.includes(given)"
+PARTIAL = "ot complete"
+"""Words of the page's note, and of the last state that a kernel may still send before a restart."""
 SUBSHELL = "Canceled future for create_subshell_request"
 
 
@@ -31,11 +34,12 @@ def end(book: Book, process: int | None) -> None:
 
 def test_what_came_stays(lab: Open, service: Emulator) -> None:
     """With a note, in the file, too; what is asked then is answered, and the note goes."""
-    book = lab([LOAD, "", "import os\nprint(os.getpid())"])
+    waiting = "%%chat --background\necho:later"
+    book = lab([LOAD, "", "import os\nprint(os.getpid())", waiting])
     # Before a kernel is restarted, the cell that runs is interrupted.
     for magic, is_killed, note in (
-        ("%%chat", False, INTERRUPTED),
-        ("%%chat --background", False, ENDED),
+        ("%%chat", False, PARTIAL),
+        ("%%chat --background", False, PARTIAL),
         ("%%chat", True, ENDED),
     ):
         book.write(1, f"{magic}\necho:{WORDS}")
@@ -44,6 +48,9 @@ def test_what_came_stays(lab: Open, service: Emulator) -> None:
         service.settings = Settings(fault="hold", fault_after=60, credits=1000)
         book.start(1)
         book.until(SHOWN, "word-9 ")
+        if "--background" in magic:
+            book.run(3)
+            book.until(WAITS, "Waiting for the reply to cell")
         end(book, process if is_killed else None)
         book.until(SHOWN, note)
         assert "word-9 " in book.shown(1)
@@ -53,11 +60,14 @@ def test_what_came_stays(lab: Open, service: Emulator) -> None:
         html = "".join(output["data"]["text/html"])
         assert "word-9 " in html
         assert html.count(note) == 1
+        if "--background" in magic:
+            book.until(WAITS, WAITED)
+            assert "Waiting" not in str(book.save()["cells"][3])
         service.settings = Settings()
         book.run(0)
         book.write(1, "%%chat\necho:again")
         assert book.run(1) == "again"
-        assert note not in str(book.save())
+        assert note not in str(book.save()["cells"][1])
         # What the front end was about to hear of a kernel that was killed is its own error, and so
         # is a subshell that it asked for and did not get before the restart.
         errors = [each for each in book.front.heard.errors if SUBSHELL not in each]
