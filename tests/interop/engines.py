@@ -35,6 +35,7 @@ def with_ray(label: Any, parts: int) -> list[dict[str, Any]]:
 
 def with_spark(label: Any, parts: int) -> list[dict[str, Any]]:
     """Return the rows of a table of Spark that a mapper has labelled."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else that of PATH
     session = import_module("pyspark.sql").SparkSession.builder.master("local[2]").getOrCreate()
     texts = [(f"text {number}",) for number in range(ROWS)]
     table = session.createDataFrame(texts, "text string").repartition(parts)
