@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
 from datetime import datetime
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, Self, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    Never,
+    NoReturn,
+    Protocol,
+    Self,
+    TypeVar,
+)
 
 from chatmagic._json import (
     exact_text,
@@ -278,14 +289,19 @@ class Reply(ReplyFacts, Generic[_Parsed_co]):
         """Return the text, safe to print in a terminal; :attr:`text` is exact."""
         return to_terminal(self.text)
 
-    if not TYPE_CHECKING:  # for a type checker a reply has no items
+    def __getitem__(self, item: Never) -> NoReturn:
+        """Raise an error that names what a loop over a reply, or its JSON, is here.
 
-        def __getitem__(self, item: object) -> Any:
-            """Raise an error that names what a loop over a reply, or its JSON, is here."""
-            raise TypeError(
-                "A reply has no items: reply.text is its text, and ask(…, on_fragment=…) calls a "
-                "function with each fragment as it arrives."
-            )
+        Args:
+            item: anything; a type checker takes nothing.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(
+            "A reply has no items: reply.text is its text, and ask(…, on_fragment=…) calls a "
+            "function with each fragment as it arrives."
+        )
 
     @property
     def code_blocks(self) -> tuple[CodeBlock, ...]:

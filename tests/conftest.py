@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import pytest
 import trustme
@@ -140,9 +140,9 @@ class OneForTheBrowser(LoadFileScheduling):  # type: ignore[misc] # xdist has no
         return BROWSER if nodeid.startswith(BROWSER) else str(super()._split_scope(nodeid))
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config) -> LoadFileScheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
     """Return what gives the workers of ``-n`` their tests; ``None`` leaves it to xdist."""
-    return OneForTheBrowser(config) if config.option.dist == "loadfile" else None
+    return OneForTheBrowser(config, log) if config.option.dist == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)

@@ -400,6 +400,8 @@ ELSEWHERE = {
     ("jupyter/page/anywidget_panel.py", "read_text"): "a file of ours",
     ("session/map/shared_files.py", "open"): "JobFile.open",
     ("jupyter/page/bridge.py", "open"): "a connection with a page",
+    ("client/transport.py", "open"): "a connection with a service",
+    ("study/review.py", "truncate"): "a file of `open_to_change`",
 }
 
 

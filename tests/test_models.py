@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from operator import getitem
 from typing import Any
 
 import pytest
@@ -108,3 +110,14 @@ class TestReplyAsAValue:
         data, metadata = formatter.format(Reply("*so*"))
         assert data == Reply("*so*")._repr_mimebundle_()[0]
         assert metadata == {}
+
+
+def test_a_reply_is_no_stream_and_no_json() -> None:
+    """A loop over it, and an item of it, name the text and the fragments."""
+    reply: Any = Reply("hi")
+    words = r"reply\.text is its text, and ask\(…, on_fragment"
+    with pytest.raises(TypeError, match=words):
+        list(reply)
+    with pytest.raises(TypeError, match=words):
+        getitem(reply, "choices")
+    assert not isinstance(reply, Iterable), "pandas takes an iterable for a list"

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
+from chatmagic._files import open_file
 from chatmagic._json import digest, iso, timestamp
 from chatmagic.archive.conversation_file import records_of
 from chatmagic.conversation.conversation import Conversation
@@ -146,7 +147,7 @@ def of_conversation(conversation: Conversation) -> Study:
 
 def _is_review(path: Path) -> bool:
     kind_of(path)  # raises for a file that cannot be read
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return file.read(len(REVIEW)) == REVIEW
 
 

@@ -376,8 +376,9 @@ def test_the_emulator_gets_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> 
     assert chosen == Endpoint(
         EMULATOR, "bearer", None, "%chat_connect", "emulator", guarded=guarded
     )
-    with pytest.raises(ConnectError, match="Run `chatmagic emulator` in a shell"):
-        with_local_emulator(chosen)
+    own = with_local_emulator(chosen)  # without a kernel, of this process
+    assert own.is_emulator
+    assert own.key not in (None, *guarded)
     started = ("http://127.0.0.1:8123", Secret("practice-1"))
     monkeypatch.setattr(config, "kernel", GivenEnvironment(emulator=started))
     at_work = with_local_emulator(chosen)

@@ -92,7 +92,8 @@ def test_two_runs_differ_in_what_was_asked_and_replied() -> None:
     """With the settings of the manual's page nbdime leaves the rest aside."""
     diffing = tool("nbdime.diffing.notebooks")
     page = (ROOT / "notebooks/reference/git.md").read_text("utf-8")
-    settings = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    blocks = re.findall(r"(?s)```json\n(.*?)```", page)
+    settings = json.loads(next(block for block in blocks if '"Diff"' in block))
     notebook = read(NOTEBOOKS / f"{LESSON}.ipynb")
     other = deepcopy(notebook)
     for number, cell in enumerate(code(other)):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from operator import getitem
 from typing import Any
 
 import pytest
@@ -62,17 +61,6 @@ def test_a_method_of_another_client_leads_to_the_word_here(session: Session, nam
     with pytest.raises(AttributeError) as raised:
         getattr(session, name)
     assert str(raised.value) == f"A session has no {name}" + (f": {known}." if known else ".")
-
-
-def test_a_reply_is_no_stream_and_no_json(session: Session) -> None:
-    """A loop over it, and an item of it, name the text and the fragments."""
-    reply: Any = session.ask("echo:hi")
-    words = r"reply\.text is its text, and ask\(…, on_fragment"
-    with pytest.raises(TypeError, match=words):
-        list(reply)
-    with pytest.raises(TypeError, match=words):
-        getitem(reply, "choices")
-    assert chatmagic.Reply.__dict__.get("__iter__") is None, "pandas takes an iterable for a list"
 
 
 @pytest.mark.parametrize("name", ["chat", "ChatOpenAI", "OpenAI"])
