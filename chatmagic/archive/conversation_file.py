@@ -136,8 +136,10 @@ def markdown(conversation: Conversation, *, reasoning: bool = False) -> str:
 def _turn(turn: Turn, window: Window, here: str, *, reasoning: bool) -> list[str]:
     """Return a turn's question, thoughts and reply, numbered in their thread."""
     number = window.index + 1
-    state = "" if turn.state == "complete" else f" ({turn.state})"
-    state += "" if window.thread == here else f" (thread {window.thread})"
+    facts: list[str] = [] if turn.state == "complete" else [turn.state]
+    facts += ["continued"] if turn.is_continued else []
+    facts += [] if window.thread == here else [f"thread {window.thread}"]
+    state = "".join(f" ({fact})" for fact in facts)
     question = [f"## {number}. You", fenced(turn.as_typed, "text")]
     if reasoning and turn.reply.reasoning:
         thoughts = safe_markdown.as_typed(turn.reply.reasoning).replace("\n", "\n> ")

@@ -281,6 +281,15 @@ def test_markdown_stands_as_typed() -> None:
     )
 
 
+def test_markdown_says_that_a_reply_was_continued() -> None:
+    """Its text is one, so its head tells that it came in parts."""
+    turn = Turn(prompt="p", reply=Reply("ab", state="interrupted"))
+    record = replace(turn.to_record(digest("p")), continues=digest("a"))
+    talk = Conversation()
+    talk.add(replace(turn, record=record))
+    assert "\n## 1. Reply (interrupted) (continued)\n\nab\n" in conversation_file.markdown(talk)
+
+
 def test_thoughts_are_in_markdown_where_they_are_asked_for() -> None:
     """Above their reply, as a quotation in which nothing acts and from which nothing gets out."""
     thoughts = (
