@@ -26,6 +26,7 @@ REFERENCE = NOTEBOOKS / "reference"
 LESSONS = files("*.ipynb", NOTEBOOKS)
 PAGES = files("*.md", REFERENCE)
 README = (ROOT / "README.md").read_text("utf-8")
+ARCHITECTURE = (ROOT / ".github" / "ARCHITECTURE.md").read_text("utf-8")
 LINKING = [ROOT / "README.md", *files(".github/*.md"), *PAGES]
 
 OFFLINE = """
@@ -190,7 +191,7 @@ def test_every_magic_has_its_row() -> None:
 
 def test_the_house_has_its_folders() -> None:
     """The page for developers has a row for each folder of the package."""
-    listed = re.findall(r"^\| `(\w+)/` \|", marked(page("house"), "folders"), re.MULTILINE)
+    listed = re.findall(r"^\| `(\w+)/` \|", marked(ARCHITECTURE, "folders"), re.MULTILINE)
     folders = {path.parent.name for path in files("chatmagic/*/__init__.py")}
     assert sorted(listed) == sorted(folders)
 
