@@ -20,9 +20,8 @@ from chatmagic._json import (
 )
 from chatmagic.conversation.question import AsTyped, Value
 from chatmagic.models import BodyFacts, Credits, Message, Origin, amount
-from chatmagic.protocol import wire
 from chatmagic.protocol.credits import HEADERS
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import NOT_IN_DIGEST, Request
 
 KEPT_HEADERS: Final = ("content-type", *HEADERS)
 """The only headers of an answer that are recorded."""
@@ -54,7 +53,7 @@ class Interaction(BodyFacts, AsTyped):
         before: the names of the turns before it, oldest first (see :attr:`turn`). Unknown turns
             before the known ones have one name together.
         parameters: the other fields of the body: ``stream``, ``max_tokens``, ``temperature``
-            and those of ``extra_body``, as far as known; without ``wire.NOT_IN_DIGEST``.
+            and those of ``extra_body``, as far as known; without ``NOT_IN_DIGEST`` of requests.
         asked_model: the model that was requested; ``None`` if none was set.
         instructions: name of the standing instructions that the request carried; ``None`` for none.
         typed: the prompt as typed, if values were put into it; otherwise ``None``.
@@ -156,7 +155,7 @@ class Interaction(BodyFacts, AsTyped):
             parameters={
                 name: value
                 for name, value in body.items()
-                if name != "messages" and name not in wire.NOT_IN_DIGEST
+                if name != "messages" and name not in NOT_IN_DIGEST
             },
             asked_model=model if isinstance(model, str) else None,
             instructions=instructions_name(instructions),

@@ -24,7 +24,7 @@ from chatmagic.models import BodyFacts, Origin, Reply
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse
 from chatmagic.protocol.api_key import Secret, redacted
-from chatmagic.protocol.wire import Chunk
+from chatmagic.protocol.chunk import Chunk
 
 LONGEST_ERROR: Final = 65_536
 """Largest number of bytes of an error's body that are recorded."""

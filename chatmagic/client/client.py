@@ -31,7 +31,8 @@ from chatmagic.client.transport import HttpTransport, Transport
 from chatmagic.errors import ChatError, InputError, NotRecordedError, NotUnderstoodError
 from chatmagic.models import Credits, Message, Origin, Reply
 from chatmagic.protocol.api_key import Auth, Secret, redacted, refuse_keys
-from chatmagic.protocol.wire import JSON_DECODER, Request
+from chatmagic.protocol.json_decoder import JSON_DECODER
+from chatmagic.protocol.request import Request
 
 
 class Client:

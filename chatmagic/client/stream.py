@@ -42,7 +42,12 @@ from chatmagic.models import Credits, Origin, Reply, State
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse
 from chatmagic.protocol.api_key import Auth, refuse_keys
+from chatmagic.protocol.chunk import Chunk, first_choice, plain_content, unknown_texts
 from chatmagic.protocol.credits import RequestLimit
+from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.json_decoder import JSON_DECODER, content_begun, json_is_cut
+from chatmagic.protocol.reply_builder import ReplyBuilder
+from chatmagic.protocol.request import Request
 from chatmagic.protocol.response_errors import (
     ABOUT_A_MODEL,
     BODY_BYTES,
@@ -52,18 +57,6 @@ from chatmagic.protocol.response_errors import (
     error_in_reply,
     header,
     safe_excerpt,
-)
-from chatmagic.protocol.wire import (
-    JSON_DECODER,
-    Chunk,
-    ErrorBody,
-    ReplyBuilder,
-    Request,
-    content_begun,
-    first_choice,
-    json_is_cut,
-    plain_content,
-    unknown_texts,
 )
 from chatmagic.safe_text import one_line
 

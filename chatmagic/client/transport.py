@@ -40,8 +40,8 @@ from chatmagic.client.halt import Halt
 from chatmagic.client.proxies import proxies_for
 from chatmagic.errors import COST_UNKNOWN, NotUnderstoodError
 from chatmagic.models import Origin
+from chatmagic.protocol.request import EMULATOR_SERVER
 from chatmagic.protocol.url import models_url, origin, request_url
-from chatmagic.protocol.wire import EMULATOR_SERVER
 from chatmagic.safe_text import one_line
 
 PIECE_BYTES: Final = 65_536

@@ -22,7 +22,7 @@ from chatmagic._json import (
     word_of,
 )
 from chatmagic.models import Message
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 from chatmagic.safe_text import numbered, without_lone_surrogates
 
 Entry = Literal["cell", "panel", "python"]

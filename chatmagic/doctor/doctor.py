@@ -30,8 +30,8 @@ from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatError
 from chatmagic.models import Message
 from chatmagic.protocol.api_key import redacted
+from chatmagic.protocol.request import Request
 from chatmagic.protocol.url import EMULATOR
-from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import counted, one_line
 from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.exchange import Receiver, Sending, exchange

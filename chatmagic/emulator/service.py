@@ -44,7 +44,9 @@ from chatmagic.emulator import replies
 from chatmagic.models import Message
 from chatmagic.protocol import sse
 from chatmagic.protocol.api_key import Auth, Secret
-from chatmagic.protocol.wire import EMULATOR_SERVER, PATH, Chunk, ErrorBody, Request, content_text
+from chatmagic.protocol.chunk import Chunk, content_text
+from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.request import EMULATOR_SERVER, PATH, Request
 
 MODEL: Final = "emulator"
 MODELS_PATH: Final = "/v1/models"

@@ -36,7 +36,7 @@ from chatmagic.jupyter.cells.executed_cells import CellNotes
 from chatmagic.models import Message
 from chatmagic.protocol import url
 from chatmagic.protocol.api_key import AUTH_WAYS, Secret, redacted, refuse_keys
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 from chatmagic.safe_text import one_line
 from chatmagic.session.feature import one_of
 from chatmagic.session.features import all_settings

@@ -19,7 +19,7 @@ from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.models import Credits, Message
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 from chatmagic.render import markdown, reply_forms
 from chatmagic.render.sanitize import QUIET, frame
 from chatmagic.safe_text import PROSE, columns, counted, one_line, to_terminal, visible

@@ -2,6 +2,9 @@
 
 Nothing here uses a clock, a disk, the environment, the network or a thread.
 
+``to_json`` of a value gives JSON-ready data. ``from_json`` reads it and raises :exc:`ValueError`,
+never anything else.
+
 The code relies on these facts of the interface, and cites them as "(fact 7)". No code may rely on
 anything that the interface does not show.
 

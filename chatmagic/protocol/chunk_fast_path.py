@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from chatmagic.protocol.wire import JSON_DECODER, TEXTS_BESIDE, first_choice
+from chatmagic.protocol.chunk import TEXTS_BESIDE, first_choice
+from chatmagic.protocol.json_decoder import JSON_DECODER
 
 _NAME: Final = '"content"'
 _CONTENT: Final = re.compile(rf'{_NAME}\s*:\s*"((?:[^"\\]|\\.)*+)"')

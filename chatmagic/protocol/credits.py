@@ -22,7 +22,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from chatmagic import _json
 from chatmagic.models import Credits
-from chatmagic.protocol.wire import ErrorBody
+from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.safe_text import counted
 
 Headers: TypeAlias = Collection[tuple[str, str]]

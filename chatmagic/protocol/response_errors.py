@@ -37,9 +37,10 @@ from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import retry_time
 from chatmagic.protocol.api_key import Secret, redacted
+from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.json_decoder import JSON_DECODER
 from chatmagic.protocol.refused_fields import refused_fields
 from chatmagic.protocol.url import is_loopback, origin
-from chatmagic.protocol.wire import JSON_DECODER, ErrorBody
 from chatmagic.safe_text import one_line
 
 BODY_BYTES: Final = 65_536

@@ -14,8 +14,8 @@ import json
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from chatmagic._json import has_many_values
-from chatmagic.protocol import wire
 from chatmagic.protocol.chunk_fast_path import Alike, alike
+from chatmagic.protocol.json_decoder import JSON_DECODER
 
 Kind = Literal["sse", "json", "empty", "other"]
 
@@ -26,7 +26,8 @@ _KINDS: Final[dict[str, Kind]] = {"text/event-stream": "sse", "application/json"
 _BOM: Final = b"\xef\xbb\xbf"
 _WHITE: Final = b" \t\r\n\v\f"
 _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
-_DONE_LINES: Final = tuple(f"data:{space}{wire.DONE}".encode() for space in ("", " "))
+_DONE: Final = "[DONE]"
+_DONE_LINES: Final = tuple(f"data:{space}{_DONE}".encode() for space in ("", " "))
 _LONGEST_DONE: Final = len(_BOM) + max(map(len, _DONE_LINES))
 
 
@@ -194,7 +195,7 @@ class Decoder:
         value = _parse(text)
         if value is _NOT_JSON or self._pending:
             # The rest of the line is ignored, as it may not have arrived yet.
-            if text.lstrip().startswith(wire.DONE):
+            if text.lstrip().startswith(_DONE):
                 self._deliver_done(events)
                 return
             if not _is_chunk(value):
@@ -249,7 +250,7 @@ def encode_event(value: object) -> bytes:
 
 def encode_done() -> bytes:
     """Return the end of a stream (fact 7)."""
-    return f"data: {wire.DONE}\n\n".encode()
+    return f"data: {_DONE}\n\n".encode()
 
 
 def body_kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:
@@ -287,7 +288,7 @@ def _parse(text: str) -> Any:
     if has_many_values(text):
         return _NOT_JSON
     try:
-        value, end = wire.JSON_DECODER.raw_decode(text)
+        value, end = JSON_DECODER.raw_decode(text)
     except (ValueError, RecursionError):
         return _NOT_JSON
     return value if end == len(text) else _NOT_JSON

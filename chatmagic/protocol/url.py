@@ -17,7 +17,7 @@ from chatmagic import advice
 from chatmagic.advice import Note, sentences
 from chatmagic.errors import InputError
 from chatmagic.protocol.api_key import is_secret_name, looks_like_a_key
-from chatmagic.protocol.wire import PATH
+from chatmagic.protocol.request import PATH
 from chatmagic.safe_text import one_line
 
 EMULATOR: Final = "emulator"

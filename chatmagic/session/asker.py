@@ -25,7 +25,7 @@ from chatmagic.conversation.state import Change
 from chatmagic.conversation.window import Window
 from chatmagic.errors import ChatError, ChatInterrupted, TooLongError
 from chatmagic.protocol.api_key import refuse_keys
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 from chatmagic.safe_text import counted
 from chatmagic.session.client_pool import ClientPool, setup_for
 from chatmagic.session.ending import Ending, interrupted

@@ -20,7 +20,7 @@ from chatmagic.conversation.question import Entry as AskEntry
 from chatmagic.conversation.question import RequestFacts
 from chatmagic.errors import ChatInterrupted
 from chatmagic.models import Reply
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 
 Entry = Literal[AskEntry, "map", "models", "doctor"]
 """Place of a request."""

@@ -15,7 +15,7 @@ from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.conversation.question import RequestFacts
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.environment import RequestSettings
 from chatmagic.session.exchange import Answer, Sending

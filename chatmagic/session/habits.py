@@ -22,7 +22,7 @@ from chatmagic.errors import ChatError
 from chatmagic.models import Credits, Reply
 from chatmagic.protocol.credits import are_told
 from chatmagic.protocol.refused_fields import SCHEMA
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 from chatmagic.session.exchange import Answer, Sending
 from chatmagic.session.feature import Feature
 from chatmagic.session.forms import in_an_object

@@ -29,7 +29,7 @@ from chatmagic.errors import (
     RequestRejectedError,
 )
 from chatmagic.models import Credits, Reply, Usage
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 from chatmagic.safe_text import counted
 from chatmagic.session.environment import Environment, of_process
 from chatmagic.session.exchange import Answer, Sending

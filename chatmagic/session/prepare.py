@@ -29,7 +29,7 @@ from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.models import Message, Reply
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 from chatmagic.render import reply_forms
 from chatmagic.safe_text import counted, one_line
 from chatmagic.session import forms

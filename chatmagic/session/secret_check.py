@@ -16,8 +16,8 @@ from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
 from chatmagic.protocol.api_key import refuse_keys
+from chatmagic.protocol.request import Request
 from chatmagic.protocol.secret_scanner import SecretVariable, secret_in, secret_variables
-from chatmagic.protocol.wire import Request
 from chatmagic.safe_text import one_line
 from chatmagic.session.events import Ask
 from chatmagic.session.feature import Candidate, Feature

@@ -17,7 +17,7 @@ from chatmagic.cassette.file_format import to_text
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Message
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 
 
 def one(prompt: str) -> Interaction:

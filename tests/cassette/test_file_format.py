@@ -22,7 +22,7 @@ from chatmagic.cassette.file_format import Content, content_from, from_text, to_
 from chatmagic.cassette.interaction import Interaction, by_identity
 from chatmagic.errors import InputError
 from chatmagic.models import Message, Usage
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 
 TALK = (Message("user", "one"), Message("assistant", "1"), Message("user", "two"))
 

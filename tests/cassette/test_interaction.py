@@ -10,7 +10,7 @@ import pytest
 from chatmagic.cassette.interaction import Interaction, headers_for
 from chatmagic.models import Credits, Message
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 
 TALK = (Message("user", "one"), Message("assistant", "1"), Message("user", "two"))
 

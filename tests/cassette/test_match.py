@@ -11,7 +11,7 @@ from cassettes import exchange_of
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.match import Matcher, Query, difference, nearest
 from chatmagic.models import Message
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 
 
 def one(

@@ -16,7 +16,7 @@ from chatmagic.cassette.notebook_cassette import from_notebook
 from chatmagic.conversation.question import ASKED_FOR_THE_REST, Value
 from chatmagic.errors import InputError
 from chatmagic.models import Credits, Message, Usage
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 
 CAME = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -23,7 +23,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.client.stream import ReplyStream
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
 from chatmagic.models import Message, Reply, Usage
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 
 KEY = "sk-playback-81c4aa07"
 HELLO = Request((Message("user", "hello"),))

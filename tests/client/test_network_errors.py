@@ -38,7 +38,7 @@ from chatmagic.errors import (
     Which,
 )
 from chatmagic.models import Message
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 
 KEY: Final = "key-7d1f-throw-away"
 WHOLE: Final = document({"choices": [{"message": {"role": "assistant", "content": "Hello"}}]})

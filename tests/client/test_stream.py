@@ -45,8 +45,8 @@ from chatmagic.errors import (
 )
 from chatmagic.models import Message, Usage
 from chatmagic.protocol.api_key import Auth
+from chatmagic.protocol.request import Request
 from chatmagic.protocol.response_errors import BODY_BYTES
-from chatmagic.protocol.wire import Request
 
 
 def endless(gone: threading.Event) -> Callable[[Peer], None]:

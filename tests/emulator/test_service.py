@@ -19,7 +19,7 @@ from chatmagic.emulator.service import (
     respond,
 )
 from chatmagic.protocol.api_key import Secret
-from chatmagic.protocol.wire import Chunk
+from chatmagic.protocol.chunk import Chunk
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 1, 2, tzinfo=UTC)

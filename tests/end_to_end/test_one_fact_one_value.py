@@ -16,7 +16,9 @@ from chatmagic.conversation.question import RequestFacts
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import BodyFacts, Message, Reply, ReplyFacts, Usage
-from chatmagic.protocol.wire import Chunk, ReplyBuilder, Request
+from chatmagic.protocol.chunk import Chunk
+from chatmagic.protocol.reply_builder import ReplyBuilder
+from chatmagic.protocol.request import Request
 from chatmagic.session.events import Ask
 
 FACTS: dict[str, Any] = {

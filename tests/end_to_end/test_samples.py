@@ -25,7 +25,7 @@ from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError
 from chatmagic.models import Message, Origin, Reply
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 
 KEY: Final = "key-7d1f-throw-away"
 ASK: Final = [Message("user", "Hello?")]

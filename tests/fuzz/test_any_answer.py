@@ -30,7 +30,8 @@ from chatmagic.errors import (
 from chatmagic.models import Message, Reply, Usage
 from chatmagic.protocol import sse
 from chatmagic.protocol.api_key import Secret, redacted
-from chatmagic.protocol.wire import Chunk, Request
+from chatmagic.protocol.chunk import Chunk
+from chatmagic.protocol.request import Request
 from chatmagic.safe_text import one_line, without_lone_surrogates
 
 KEY = 'sk/fuzz+throw="away'

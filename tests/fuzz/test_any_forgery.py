@@ -21,7 +21,7 @@ from chatmagic.conversation import cell_magics, magic_line, record, template
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import MOST_TOKENS, Credits, Message, Reply, Usage
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 PROMPTS = st.text("ab {}\n\u2028éש?%", min_size=1, max_size=12).filter(str.strip)

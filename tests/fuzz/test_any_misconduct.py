@@ -27,7 +27,7 @@ from chatmagic.conversation.record import change_record, sealed
 from chatmagic.conversation.steering import Instructions, ThreadStart
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import Message, Reply
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 
 Cells = list[dict[str, Any]]
 Edit = Callable[[Cells, int, random.Random], set[int]]

@@ -19,7 +19,7 @@ from chatmagic.conversation.question import Entry
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
 from chatmagic.models import Origin
 from chatmagic.protocol import sse
-from chatmagic.protocol.wire import Chunk
+from chatmagic.protocol.chunk import Chunk
 from chatmagic.session.events import Ask, Outcome, View
 from chatmagic.session.session import Session
 

@@ -18,10 +18,11 @@ from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol import url as address
-from chatmagic.protocol import wire
 from chatmagic.protocol.api_key import Secret
+from chatmagic.protocol.chunk import Chunk
+from chatmagic.protocol.reply_builder import ReplyBuilder
+from chatmagic.protocol.request import OWN_FIELDS, Request
 from chatmagic.protocol.response_errors import Answer, error_from_response
-from chatmagic.protocol.wire import Chunk, ReplyBuilder, Request
 from chatmagic.safe_text import one_line, without_lone_surrogates
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -74,7 +75,7 @@ def test_a_request_comes_back(
     extra: dict[str, Any],
 ) -> None:
     """The service reads from the bytes what was asked, and its digest is the same."""
-    assume(not wire.OWN_FIELDS & set(extra))
+    assume(not OWN_FIELDS & set(extra))
     messages = tuple(Message("user", text) for text in texts)
     asked = Request(messages, stream, max_tokens, temperature, extra)
     read = Request.from_json(json.loads(asked.encode()))

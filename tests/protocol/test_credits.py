@@ -14,7 +14,7 @@ from chatmagic.cassette.interaction import KEPT_HEADERS
 from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.credits import RequestLimit, level, words
-from chatmagic.protocol.wire import ErrorBody
+from chatmagic.protocol.error_body import ErrorBody
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 RESET = datetime(2026, 1, 2, tzinfo=UTC)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.nested_errors import innermost_cause
-from chatmagic.protocol.wire import ErrorBody
 
 INNER = {"error": {"message": "Bad tool", "type": "invalid"}}
 RAW = json.dumps(INNER)

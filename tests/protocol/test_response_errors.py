@@ -21,6 +21,7 @@ from chatmagic.errors import (
     TooLongError,
 )
 from chatmagic.protocol.api_key import Secret
+from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.response_errors import (
     EXCERPT,
     Answer,
@@ -30,7 +31,6 @@ from chatmagic.protocol.response_errors import (
     quoted_error,
     safe_excerpt,
 )
-from chatmagic.protocol.wire import ErrorBody
 from chatmagic.safe_text import one_line
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

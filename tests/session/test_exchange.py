@@ -15,8 +15,9 @@ from chatmagic.client.halt import Halt
 from chatmagic.client.transport import Transport
 from chatmagic.errors import ChatInterrupted, CutOffError, InputError, ServiceError
 from chatmagic.models import Message
+from chatmagic.protocol.chunk import Chunk
+from chatmagic.protocol.request import Request
 from chatmagic.protocol.sse import encode_event
-from chatmagic.protocol.wire import Chunk, Request
 from chatmagic.session.exchange import Answer, Receiver, Sending, exchange
 
 REQUEST = Request((Message("user", "a"),), stream=False)

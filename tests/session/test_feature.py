@@ -9,7 +9,7 @@ from environments import GivenEnvironment
 
 from chatmagic.errors import InputError
 from chatmagic.models import Message, Reply
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 from chatmagic.session.exchange import Answer, Sending
 from chatmagic.session.feature import Feature, Line, one_of
 from chatmagic.session.prepare import Prepared

@@ -8,7 +8,7 @@ from chatmagic.advice import Advice
 from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.models import Message, Reply
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 from chatmagic.session.exchange import Answer, Sending
 from chatmagic.session.key_note import KeyNote
 

@@ -16,7 +16,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.protocol import sse
-from chatmagic.protocol.wire import Chunk
+from chatmagic.protocol.chunk import Chunk
 from chatmagic.session.events import Ask, Began, Event, Fragment
 from chatmagic.session.session import Session
 

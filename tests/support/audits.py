@@ -20,7 +20,7 @@ from chatmagic.cassette.interaction import Interaction
 from chatmagic.conversation import cell_magics, magic_line
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Message, Reply, Usage
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 
 NOON = timestamp("2026-01-01T12:00:00Z")
 FIGURES = Credits(100, 99, 1, None, NOON)  # type: ignore[arg-type] # it is a time

@@ -12,7 +12,7 @@ from logged import Emulator
 from chatmagic.cassette.file import CassetteFile
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.models import Message
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 from chatmagic.session.session import Session
 
 FILE = "talk.jsonl"

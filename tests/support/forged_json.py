@@ -15,6 +15,14 @@ json_values = st.recursive(
 )
 
 
+def nested_lists(levels: int) -> list[Any]:
+    """Return lists within lists."""
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
 def forged(whole: Any, item: Any, data: st.DataObject) -> Any:
     """Give a copy of a JSON value with another value in the place of one of its parts."""
     places: list[tuple[Any, Any]] = []

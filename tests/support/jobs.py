@@ -18,7 +18,7 @@ from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.question import RequestFacts
 from chatmagic.models import Credits, Reply
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
 from chatmagic.session.map.job import Clock, Job, JobOptions

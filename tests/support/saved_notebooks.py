@@ -15,7 +15,7 @@ from chatmagic.archive import notebook
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Message, Reply
-from chatmagic.protocol.wire import Request
+from chatmagic.protocol.request import Request
 
 HERE = Path("other.ipynb")
 NOON = timestamp("2026-01-01T12:00:00Z")

@@ -14,8 +14,8 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation.question import RequestFacts
 from chatmagic.errors import RateLimitError
 from chatmagic.models import Credits, Reply
+from chatmagic.protocol.request import Request
 from chatmagic.protocol.url import EMULATOR
-from chatmagic.protocol.wire import Request
 from chatmagic.session.client_pool import ClientPool, setup_for
 from chatmagic.session.environment import Environment
 from chatmagic.session.exchange import Link, Sending, exchange

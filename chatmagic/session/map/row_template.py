@@ -19,8 +19,8 @@ from chatmagic.conversation import template
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.models import Message, Reply
+from chatmagic.protocol.request import NOT_IN_DIGEST, Request
 from chatmagic.protocol.secret_scanner import secret_in
-from chatmagic.protocol.wire import NOT_IN_DIGEST, Request
 from chatmagic.safe_text import one_line, without_lone_surrogates
 from chatmagic.session import forms
 from chatmagic.session.environment import Environment

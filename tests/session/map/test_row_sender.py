@@ -9,8 +9,8 @@ from row_service import RowService
 import chatmagic
 from chatmagic.client.halt import Halt
 from chatmagic.models import Message
+from chatmagic.protocol.request import Request
 from chatmagic.protocol.url import EMULATOR
-from chatmagic.protocol.wire import Request
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask

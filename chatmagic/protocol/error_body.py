@@ -1,0 +1,174 @@
+"""Bodies of errors in the shapes of all servers (facts 8, 9)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from chatmagic import _json
+from chatmagic._json import whole_number
+from chatmagic.protocol.chunk import first_choice
+from chatmagic.protocol.nested_errors import innermost_cause
+
+_EXPLANATIONS: Final = ("message", "detail", "error_description", "title")
+"""Fields of an explanation; the last three as FastAPI, OAuth (RFC 6749) and RFC 9457 have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """Body of an error response (facts 8, 9), in the shape of any server.
+
+    Args:
+        error: short error name.
+        message: explanation for people.
+        limit: the credit limit, on the rate-limit error.
+        used: credits used, on the rate-limit error.
+        reset_at: when the limit resets, as it was written.
+        status: the HTTP status that the body itself names, by its number or by the name that
+            services have for it (compatible servers).
+        code: the error's code, where it is a word (compatible servers).
+        source: the JSON from which it was read, which may name a time to ask again.
+    """
+
+    error: str | None = None
+    message: str | None = None
+    limit: int | None = None
+    used: int | None = None
+    reset_at: str | None = None
+    status: int | None = None
+    code: str | None = None
+    source: object = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def from_json(cls, value: object) -> Self | None:
+        """Read an error in any of the shapes that servers give it; ``None`` is no error.
+
+        Beside the documented shape these are ``error`` as an object or a list, ``errors``,
+        ``detail``, ``error_description``, ``title``, and a bare ``message``. Each may be a text, or
+        an object or a list that holds it. A list may stand around any of them.
+
+        Args:
+            value: parsed JSON.
+        """
+        if isinstance(value, list):
+            errors = (cls.from_json(item) for item in value if isinstance(item, Mapping))
+            return next((error for error in errors if error is not None), None)
+        if not isinstance(value, Mapping):
+            return None
+        named = inner = value.get("error") or value.get("errors") or None
+        if isinstance(inner, list):
+            inner = next((item for item in inner if isinstance(item, Mapping | str)), None)
+        outer = inner if isinstance(inner, Mapping) else value
+        code = _json.text_or_none(outer.get("code"))
+        reset = outer.get("resetAt")
+        name = _json.text_or_none(inner) or _json.text_or_none(outer.get("type")) or code
+        words = (_words(part.get(field)) for part in (outer, value) for field in _EXPLANATIONS)
+        message = innermost_cause(outer, next(filter(None, words), None))
+        is_named = named is not None or value.get("object") == "error"
+        if not is_named and (message is None or "choices" in value):
+            return None
+        if name is None and message is None:
+            return None if named is None else cls(error=_as_written(named), source=value)
+        return cls(
+            error=name,
+            message=message,
+            limit=whole_number(outer.get("limit")),
+            used=whole_number(outer.get("used")),
+            reset_at=str(reset) if isinstance(reset, str | int) else None,
+            status=_named_status(outer),
+            code=code,
+            source=value,
+        )
+
+    @classmethod
+    def in_reply(cls, value: object) -> Self | None:
+        """Read an error in place of a reply; ``None`` for no error.
+
+        Only three things show an error: the ``error`` field, that of the choice, and the figures of
+        the rate-limit error. The interface does not show the other fields, so they may mean
+        anything.
+
+        Args:
+            value: parsed JSON.
+        """
+        if isinstance(value, list) and value:
+            value = value[0]
+        if not isinstance(value, dict):
+            return None
+        if value.get("error") or value.get("object") == "error":
+            return cls.from_json(value)
+        if "choices" in value:
+            inner = first_choice(value["choices"]).get("error")
+            return cls.from_json({"error": inner}) if inner else None
+        error = cls.from_json(value)
+        return error if error is not None and (value.get("errors") or error.is_rate_limit) else None
+
+    @property
+    def is_rate_limit(self) -> bool:
+        """Whether this is the documented rate-limit error, known only by its body (fact 9)."""
+        return self.limit is not None and self.used is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the body as the interface writes it."""
+        return _json.known_items(
+            error=self.error,
+            message=self.message,
+            limit=self.limit,
+            used=self.used,
+            resetAt=self.reset_at,
+        )
+
+
+_STATUS_NAMES: Final[Mapping[str, int]] = {
+    "overloaded": 529,
+    "overloaded_error": 529,
+    "engine_overloaded": 503,
+    "server_overloaded": 503,
+    "service_unavailable": 503,
+    "unavailable": 503,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "resource_exhausted": 429,
+    "too_many_requests": 429,
+    "insufficient_quota": 429,
+}
+"""Statuses by the names that Anthropic, Google, OpenAI and compatible servers have for them."""
+
+
+def _named_status(error: Mapping[str, Any]) -> int | None:
+    """Return the status that an error names; a number counts before a name."""
+    values = [error.get(name) for name in ("code", "status", "type")]
+    names = [value.lower() for value in values if isinstance(value, str)]
+    statuses = [*map(_status, values[:2]), *map(_STATUS_NAMES.get, names)]
+    return next(filter(None, statuses), None)
+
+
+def _status(value: object) -> int | None:
+    number = whole_number(value)
+    return number if number is not None and 400 <= number <= 599 else None  # noqa: PLR2004 - HTTP's
+
+
+def _words(value: object, depth: int = 3) -> str | None:
+    """Read an explanation: a text, or the first one in a list or an object such as FastAPI's."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if isinstance(value, Mapping) and depth:
+        inner = (
+            _words(value.get(name), depth - 1) for name in ("msg", "message", "detail", "error")
+        )
+        words = next(filter(None, inner), None)
+        place = value.get("loc")
+        # FastAPI names the field beside the explanation: ["body", "messages"].
+        path = place[1:] if isinstance(place, list) else []
+        return f"{path[-1]}: {words}" if words and path and isinstance(path[-1], str) else words
+    return _json.text_or_none(value)
+
+
+def _as_written(value: object) -> str:
+    """Return the text of an error that has no words of its own."""
+    try:
+        return "error" if isinstance(value, bool) else json.dumps(value)
+    except RecursionError:
+        return "error"
