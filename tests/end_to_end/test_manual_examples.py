@@ -1,0 +1,149 @@
+"""Each block of code of the manual runs as it is printed, in the order of its page.
+
+Cells and lines of a shell run in this process, with the emulator as the service. Nothing goes out.
+A block ``text`` is what the block before it shows, and is compared.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import subprocess
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml  # type: ignore[import-untyped] # its types are a package of their own
+from project import ROOT
+from shells import Shell
+
+from chatmagic import cli
+
+REFERENCE = ROOT / "notebooks" / "reference"
+FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PROGRAMS: Final = {
+    "pip": "fetches from a registry",
+    "sphinx-build": "test_manual builds the site",
+}
+"""Programs of a shell's lines that another test runs, or none; bash reads these lines."""
+NOT_RUN: Final = {
+    "{toctree}": "a list for Sphinx",
+}
+"""Languages of blocks that are no program, and why."""
+
+
+@dataclass
+class Block:
+    """A block of code of a page."""
+
+    language: str
+    code: str
+
+
+def blocks(name: str) -> list[Block]:
+    """Return the blocks of a page, in order."""
+    found = FENCED.findall((REFERENCE / f"{name}.md").read_text("utf-8"))
+    return [Block(language, code) for language, code in found]
+
+
+class Reader:
+    """A person who types a page's blocks, with the emulator as the service.
+
+    Args:
+        shell: the notebook's kernel.
+        monkeypatch: what sets the variables of a shell's line.
+        capsys: what shows a command's output.
+    """
+
+    def __init__(
+        self, shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Begin a page."""
+        self._shell = shell
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+        self.shown = ""
+
+    def read(self, block: Block) -> None:
+        """Run a block, parse it, or compare it with what the one before it showed."""
+        match block.language:
+            case "python":
+                ran = self._shell.do(block.code)
+                result = "" if ran.result is None else repr(ran.result)
+                self.shown = "\n".join([ran.printed, *ran.texts, result])
+            case "sh":
+                self.shown = "".join(map(self._line, block.code.splitlines()))
+            case "text":
+                self._compare(block.code)
+            case "json":
+                json.loads(block.code)
+            case "toml":
+                tomllib.loads(block.code)
+            case "yaml":
+                assert yaml.safe_load(block.code)
+            case language:
+                assert language in NOT_RUN
+
+    def _line(self, line: str) -> str:
+        """Run a shell's line, and return what it showed."""
+        subprocess.run(["bash", "-n", "-c", line], check=True)  # noqa: S607 - the system's shell
+        words = shlex.split(line, comments=True)
+        program = next((word for word in words if "=" not in word), None)
+        if program is None or program in PROGRAMS:
+            return ""
+        *_, last = _parts(words, "|")
+        command, *target = _parts(last, ">")
+        with self._monkeypatch.context() as here:
+            while "=" in command[0]:
+                name, _, value = command.pop(0).partition("=")
+                here.setenv(name, value)
+            assert command[0] == "chatmagic", line
+            here.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"+ a line")))
+            ended = cli.main(command[1:])
+        shown = self._capsys.readouterr()
+        assert ended == 0, shown
+        for (name,) in target:
+            with open(name, "w", encoding="utf-8") as file:  # noqa: PTH123 - in the page's folder
+                file.write(shown.out)
+        return shown.out
+
+    def _compare(self, text: str) -> None:
+        """Compare each line with what was shown; ``…`` stands for anything."""
+        for line in text.splitlines():
+            pattern = ".*".join(re.escape(part) for part in line.split("…"))
+            assert re.search(pattern, self.shown), f"{line!r} is not in {self.shown!r}"
+
+
+def _parts(words: list[str], mark: str) -> list[list[str]]:
+    """Return the parts of a line between its marks."""
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word == mark:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+WRITTEN: Final = ["ask", "index"]
+"""The pages whose blocks all run."""
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_each_block_runs_as_printed(
+    name: str,
+    shell: Shell,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """The blocks of a page run in order, and show what the page says."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    reader = Reader(shell, monkeypatch, capsys)
+    for block in blocks(name):
+        reader.read(block)
