@@ -23,7 +23,7 @@ from chatmagic.conversation.template import bare
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Position, Window
 from chatmagic.render import safe_markdown
-from chatmagic.safe_text import fenced, open_fence
+from chatmagic.safe_text import fenced, one_line, open_fence
 
 KIND: Final = "conversation"
 
@@ -137,7 +137,7 @@ def _turn(turn: Turn, window: Window, here: str, *, reasoning: bool) -> list[str
     """Return a turn's question, thoughts and reply, numbered in their thread."""
     number = window.index + 1
     facts: list[str] = [] if turn.state == "complete" else [turn.state]
-    facts += ["continued"] if turn.is_continued else []
+    facts += _continued(turn)
     facts += [] if window.thread == here else [f"thread {window.thread}"]
     state = "".join(f" ({fact})" for fact in facts)
     question = [f"## {number}. You", fenced(turn.as_typed, "text")]
@@ -145,6 +145,14 @@ def _turn(turn: Turn, window: Window, here: str, *, reasoning: bool) -> list[str
         thoughts = safe_markdown.as_typed(turn.reply.reasoning).replace("\n", "\n> ")
         question += [f"## {number}. Thoughts", f"> {thoughts}"]
     return [*question, f"## {number}. Reply{state}", _closed(turn.reply.text.strip("\n"))]
+
+
+def _continued(turn: Turn) -> list[str]:
+    """Return a note on the seams of a continued reply; none for any other reply."""
+    if not turn.is_continued:
+        return []
+    after = " and ".join(f"“{safe_markdown.as_typed(one_line(words))}”" for words in turn.seams)
+    return [f"continued{after and f' after {after}'}"]
 
 
 def _closed(text: str) -> str:

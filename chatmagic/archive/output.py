@@ -252,10 +252,23 @@ def seam_lines(reply: Reply, record: Record | None, place: Place = "notebook") -
         return [ANOTHER_REPLY.at(place)]
     if record.cut >= len(reply.text):
         return [NOTHING_NEW.at(place)]
-    if not record.cut:
-        return []
-    size = counted(record.cut, "character")
-    return [f"The first {size} here repeat the end of the first part, and are joined to it once."]
+    lines = [_joined_after(words) for words in record.seams]
+    if record.cut:
+        size = counted(record.cut, "character")
+        words = (
+            f"The first {size} here repeat the end of the first part, and are joined to it once."
+        )
+        lines.insert(0, words)
+    if record.alike:
+        lines.append(
+            "It begins as the first part does: the model may have begun again. Both are kept."
+        )
+    return lines
+
+
+def _joined_after(words: str) -> str:
+    """Return a sentence on the place where a part was joined."""
+    return f"Joined after “{plain.one_line(words)}”."
 
 
 def _states(reply: Reply, record: Record) -> list[str]:
@@ -286,7 +299,8 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
     if turn.instructions is not None:
         notes.append(instructions_note(turn.instructions))
     if turn.is_continued:
-        notes.append("its reply was continued")
+        after = " and ".join(f"“{plain.one_line(words)}”" for words in turn.seams)
+        notes.append(f"its reply was continued{after and f' after {after}'}")
     if turn.last is not None:
         count = len(turn.carried)
         notes.append(f"sent with the last {count:,} turns" if count else "sent with none before it")

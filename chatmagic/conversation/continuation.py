@@ -29,6 +29,10 @@ _FARTHEST: Final = 20_000
 """Largest number of characters in an overlap."""
 _BEGINNING: Final = 40
 """Number of letters that begin a new reply, after a whole sentence; fewer may be a parallel."""
+_FEW: Final = 6
+"""Number of characters with which two parts may begin alike by chance."""
+_SEAM: Final = 40
+"""Number of characters in the words before a seam."""
 _WORD: Final = r"[^\W\d_]{3,}"
 _SEPARATORS: Final = (r"\|", r"\t", r"[,;](?=\S)")
 """What separates the columns of a row."""
@@ -76,8 +80,7 @@ def restart(first: str, second: str) -> Restart | None:
     """
     first = first.lstrip()
     second = second.lstrip()
-    alike = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
-    begun = first[: sum(1 for _ in alike)]
+    begun = _same_beginning(first, second)
     if begun == first or not _is_telling(begun, "", second):
         return None
     if second.rstrip() == begun.rstrip():
@@ -86,6 +89,31 @@ def restart(first: str, second: str) -> Restart | None:
     is_whole = re.search(r"[.:!?\n][\s*_`\"')]*\Z", first) is not None
     letters = len(re.findall(r"[^\W\d_]", begun))
     return None if is_whole and letters < _BEGINNING else "differs"
+
+
+def begins_alike(first: str, second: str) -> bool:
+    """Return whether a second part may begin the reply again, without a telling word.
+
+    Nothing of it is left out then, as with a list of numbers that begins twice.
+
+    Args:
+        first: the first part.
+        second: the part from the continuation.
+    """
+    if restart(first, second) is not None or cut_size(first, second):
+        return False
+    begun = _same_beginning(first.lstrip(), second.lstrip())
+    return len(re.sub(r"\s", "", begun)) >= _FEW or "\n" in begun.rstrip()
+
+
+def words_before_seam(first: str) -> str:
+    """Return the last words of a first part, on one line, by which the seam is found.
+
+    Args:
+        first: the first part.
+    """
+    line = " ".join(first[-2 * _SEAM :].split())
+    return line if len(line) <= _SEAM else f"…{line[-_SEAM:].lstrip()}"
 
 
 def block_opening(first: str, second: str, format: Format) -> str | None:
@@ -137,6 +165,7 @@ def joined_turn(first: Turn, part: Turn) -> Turn:
         reasoning="\n\n".join(filter(None, (before.reasoning, came.reasoning))) or None,
         by_order=before.by_order or came.by_order,
     )
+    earlier_seams = () if first.record is None or record.afresh else first.record.seams
     # The turn keeps the carried turns, the instructions and the record of its first request.
     turn = replace(
         part, reply=reply, carried=first.carried, last=first.last, instructions=first.instructions
@@ -152,10 +181,18 @@ def joined_turn(first: Turn, part: Turn) -> Turn:
         picked=False,
         compared=False,
         afresh=False,
+        alike=False,
         cut=0,
+        seams=(*earlier_seams, *record.seams),
         block=None,
     )
     return replace(turn, record=record)
+
+
+def _same_beginning(first: str, second: str) -> str:
+    """Return the characters with which both texts begin."""
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    return first[: sum(1 for _ in alike)]
 
 
 def _opened_again(first: str, second: str) -> re.Match[str] | None:

@@ -103,7 +103,11 @@ class Record(ReplyFacts):
         compared: whether it is one of several replies that were asked for together, each with other
             settings.
         afresh: whether this part began the reply again, and stands alone, without the first part.
+        alike: whether this part begins as the first part does, but too briefly to tell whether the
+            model began again; both are kept.
         cut: number of the first characters of this part that the joined reply leaves out.
+        seams: the last words before each place where a later part was joined; of a part, those
+            before its own place.
         block: line that opens the code block in which this part continues; ``None`` for none.
         placeholder: the first ``{name}`` or ``$name`` in the prompt that named a variable and was
             sent as typed; ``None`` for none.
@@ -137,6 +141,8 @@ class Record(ReplyFacts):
     picked: bool = False
     compared: bool = sparse_field(switch, default=False)
     afresh: bool = sparse_field(switch, default=False)
+    alike: bool = sparse_field(switch, default=False)
+    seams: tuple[str, ...] = json_field(tuple_of(exact_text), lambda words: list(words) or None, ())
     earlier: tuple[int, str | None] = json_field(_earlier, _earlier_to_json, (0, None))
 
     @classmethod

@@ -230,7 +230,12 @@ class Turn(RequestFacts):
     @property
     def is_continued(self) -> bool:
         """Whether its reply has several parts (rule 22)."""
-        return self.record is not None and self.record.continues is not None
+        return self.seams != () or (self.record is not None and self.record.continues is not None)
+
+    @property
+    def seams(self) -> tuple[str, ...]:
+        """The last words before each place where a later part of its reply was joined."""
+        return () if self.record is None else self.record.seams
 
     @property
     def state(self) -> State:

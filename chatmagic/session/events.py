@@ -27,6 +27,7 @@ from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import ARGUMENT, Window, own_instructions
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.models import Reply
+from chatmagic.protocol.thoughts import CLOSE, split_unopened
 from chatmagic.safe_text import counted, one_line, to_terminal, visible, without_lone_surrogates
 
 EMPTY: Final = "The prompt is empty. Nothing was sent."
@@ -385,6 +386,11 @@ class Listener(View):
             self._on_fragment(text)
 
 
+THOUGHTS_ABOVE: Final = (
+    f"The text up to {CLOSE} is the model's thoughts. The reply is what follows it."
+)
+
+
 class TextView(View):
     """View that writes the text of a reply as it arrives."""
 
@@ -393,8 +399,10 @@ class TextView(View):
 
     def __init__(self) -> None:
         """Write nothing yet."""
-        self._count = 0
-        """Number of characters of the reply that were written."""
+        self._written: list[str] = []
+        """The text of the reply that was written, in pieces."""
+        self._has_thoughts = False
+        """Whether thoughts were written as the reply."""
 
     def write(self, text: str) -> None:
         """Write a text to standard output.
@@ -419,7 +427,7 @@ class TextView(View):
             text: a fragment.
         """
         if text:
-            self._count += len(text)
+            self._written.append(text)
             self.write(self.safe(text))
 
     def fragment(self, text: str) -> None:
@@ -436,7 +444,15 @@ class TextView(View):
         Args:
             outcome: the end of the ask, with its reply.
         """
-        self.take(outcome.reply.text[self._count :])
+        reply = outcome.reply
+        written = "".join(self._written)
+        if reply.reasoning is None or reply.text.startswith(written):
+            self.take(reply.text[len(written) :])
+            return
+        # Thoughts without a beginning were written as the reply, and cannot be taken back.
+        self._has_thoughts = True
+        thoughts, begun = split_unopened(written)
+        self.take(reply.text[len(begun) :] if thoughts else f"\n{CLOSE}\n\n{reply.text}")
 
     def lines(self, outcome: Outcome) -> list[str]:
         """Return the lines under a reply: its state, then its credits.
@@ -447,6 +463,7 @@ class TextView(View):
         reply = outcome.reply
         record = outcome.record
         lines = [
+            *([THOUGHTS_ABOVE] if self._has_thoughts else []),
             *output.seam_lines(reply, record, self.place),
             *output.state_lines(reply, self.place),
         ]

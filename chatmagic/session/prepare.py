@@ -250,11 +250,14 @@ def _record_of(prepared: Prepared, turn: Turn, earlier: Sequence[Turn]) -> Recor
     if part is None:
         return record
     texts = part.reply.text, turn.reply.text
+    restart = continuation.restart(*texts)
     record = replace(
         record,
         continues=part.recorded_digest,
         cut=continuation.cut_size(*texts),
-        afresh=continuation.restart(*texts) == "differs",
+        afresh=restart == "differs",
+        alike=continuation.begins_alike(*texts),
+        seams=(continuation.words_before_seam(texts[0]),) if all(texts) and not restart else (),
     )
     whole = continuation.joined_turn(part, replace(turn, record=record))
     block = None

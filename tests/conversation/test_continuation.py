@@ -166,6 +166,34 @@ def test_a_part_may_begin_the_reply_again(first: str, second: str, restart: str 
         assert join(first, second) == first
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "is_alike"),
+    [
+        ("1\n2\n3\n4", "1\n2\n3\n4\n5", True),
+        ("3.14159265", "3.141592653589", True),
+        ("1, 2, 3, 4, 5", "1, 2, 3, 4, 5, 6, 7", True),
+        ("1\n2\n3\n4", "\n5\n6", False),
+        ("The total is 1", "11 euros", False),
+        (SKY, SKY[:40], False),
+        (SKY, "The sky is blue because air scatters.", False),
+        (SKY, f"{SKY} from all sides.", False),
+    ],
+)
+def test_a_beginning_without_words_may_be_the_reply_again(
+    first: str, second: str, *, is_alike: bool
+) -> None:
+    """All of it stays then, and a line tells it."""
+    assert continuation.begins_alike(first, second) is is_alike
+    if is_alike:
+        assert join(first, second) == first + second
+
+
+def test_the_words_before_a_seam() -> None:
+    """On one line; of a long text the last ones."""
+    assert continuation.words_before_seam("The\ntotal is 1 ") == "The total is 1"
+    assert continuation.words_before_seam(SKY) == f"…{SKY[-40:].strip()}"
+
+
 def test_a_reply_that_begins_again_stands_alone() -> None:
     """Its text is not joined to the first part."""
     first = Turn(prompt="p", reply=Reply(SKY), owner="a", asker="cell [1]")

@@ -23,7 +23,7 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter import reply_views
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.models import Credits, Reply, Usage
-from chatmagic.session.events import Ask, Began, Fragment, Outcome
+from chatmagic.session.events import THOUGHTS_ABOVE, Ask, Began, Fragment, Outcome
 
 PATIENCE = 60.0
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -196,6 +196,37 @@ def test_printing(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     )
     view.failed()
     assert page.messages == []
+
+
+@pytest.mark.parametrize(
+    ("arrived", "shown"),
+    [
+        ("I think.</think>\n\nBlue.", "I think.</think>\n\nBlue."),
+        ("I think.</think>\n\nBl", "I think.</think>\n\nBlue."),
+        ("I th", "I th\n</think>\n\nBlue."),
+    ],
+)
+def test_printed_thoughts_without_a_beginning_are_named(
+    page: Page, capsys: pytest.CaptureFixture[str], arrived: str, shown: str
+) -> None:
+    """They cannot be taken back; a line tells where the reply begins, of which nothing is lost."""
+    assert page is not None
+    view = reply_views.Printed(piped=True)
+    view.fragment(arrived)
+    view.ended(answer(Reply("Blue.", reasoning="I think.")))
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"{shown}\n\n({THOUGHTS_ABOVE})\n")
+
+
+def test_thoughts_of_their_own_are_not_printed(
+    page: Page, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The reply alone was printed, and no line speaks of what stands above."""
+    assert page is not None
+    view = reply_views.Printed(piped=True)
+    view.fragment("Bl")
+    view.ended(answer(Reply("Blue.", reasoning="I think.")))
+    assert capsys.readouterr().out == "Blue.\n"
 
 
 class CountedOutput(io.StringIO):

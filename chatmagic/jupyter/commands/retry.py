@@ -119,8 +119,9 @@ def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
     """Continue a reply that was interrupted, or that ended at its limit of tokens.
 
     ``%chat_continue`` continues the reply of the last turn above the cell, ``%chat_continue 2``
-    that of turn 2. The new text stands here, and is joined to the turn's reply in the conversation;
-    ``%chat_undo`` takes it back. A complete reply is refused.
+    that of turn 2; ``-n 2000`` takes this limit in place of the question's. The new text stands
+    here, and is joined to the turn's reply in the conversation; ``%chat_undo`` takes it back. A
+    complete reply is refused.
     """
     settle(kernel, running(kernel.shell))
     number, turn = _turn_above(kernel, given)
@@ -129,7 +130,11 @@ def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
             f"The reply of turn {number:,} is complete: there is nothing to continue.",
             "Ask a new question; or %chat_retry asks this one again.",
         )
-    return send_question(kernel, *_asked_of(kernel, turn, part=turn))
+    ask, execution = _asked_of(kernel, turn, part=turn)
+    if (limit := given.options.get("--max-tokens")) is not None:
+        parsed = magic_line.parse_line(f"--max-tokens {limit}", names=kernel.shell.user_ns)
+        ask = _with_setting(ask, "--max-tokens", parsed)
+    return send_question(kernel, ask, execution)
 
 
 def _turn_above(kernel: Kernel, given: Arguments) -> tuple[int, Turn]:
@@ -339,4 +344,16 @@ RETRY: Final = Command(
     ),
     waits=False,
 )
-CONTINUE: Final = Command("chat_continue", _continue, forms=("[TURN]",), waits=False)
+CONTINUE: Final = Command(
+    "chat_continue",
+    _continue,
+    (
+        Option(
+            "-n, --max-tokens N",
+            "continue with this upper limit on tokens",
+            options.BY_FLAG["-n"].kind,
+        ),
+    ),
+    forms=("[--max-tokens] [TURN]",),
+    waits=False,
+)

@@ -84,7 +84,7 @@ TAKES = "after its name."
         ("connect --ask", TAKES),
         ("continue 0", "%chat_continue takes a turn's number from 1 to 1."),
         (f"continue {'9' * 4301}", "%chat_continue takes a turn's number from 1 to 1."),
-        ("continue --list", "%chat_continue takes [TURN] after its name."),
+        ("continue --list", "%chat_continue takes [-n, --max-tokens N] [TURN] after its name."),
         ("continue", "The reply of turn 1 is complete: there is nothing to continue."),
         ("credits everything", "%chat_credits takes [--usage] after its name."),
         ("hide", "%chat_hide takes [--show] TURN after its name."),

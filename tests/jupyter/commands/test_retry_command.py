@@ -281,7 +281,7 @@ def test_a_reply_at_its_limit_is_gone_on_with(shell: Shell, emulator: Emulator) 
     ]
     assert bodies(emulator)[2]["max_tokens"] == 3
     rows = shell.page("%chat_history", "h").texts[0]
-    assert "(reply 2 of 2; max 3; its reply was continued;" in rows
+    assert "(reply 2 of 2; max 3; its reply was continued after “one, two, three,”;" in rows
     assert shell.page("%chat_undo\n%chat_undo", "z").texts[1:] == [
         "Took back the new reply to “count to 9”."
     ]
@@ -363,6 +363,7 @@ def test_the_seam_can_be_seen(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> 
     )
     assert ran.texts == ["first line ends here "]
     assert line in ran.html
+    assert "Joined after “The first line ends”." in ran.html
     assert line in ran.outputs[0]["data"]["text/markdown"]
     (turn,) = current_session().conversation
     assert turn.reply.text == "The first line ends here "
@@ -394,6 +395,44 @@ def test_a_reply_that_begins_again_says_so(
     shell.page(f"%chat_reset\n%chat_load {file}", "l")
     assert current_session().conversation.turns[0].reply.text == "The sky is blue because air is."
     shell.page("%chat_retry --pick 1", "p")
+
+
+def test_numbers_that_begin_again_are_kept_and_told(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of them is left out, and a line says that they may stand twice."""
+    monkeypatch.setattr(replies, "reply_to", lambda *_: "1 2 3 4 5 6 7")
+    shell.page("%chat -n 6 count", "a")
+    ran = shell.page("reply = %chat_continue", "c")
+    assert "It begins as the first part does" in ran.html
+    assert shell["reply"].text == "1 2 3 4 5 6 1 2 3 4 5 6 "
+
+
+def test_another_limit_for_the_rest(shell: Shell, emulator: Emulator) -> None:
+    """It goes with this request alone; a wrong one sends nothing."""
+    shell.page("%chat -n 2 count to 9", "a")
+    ran = shell.page("%chat_continue -n 3 1", "c")
+    assert ran.texts == ["three, four, five, "]
+    assert [body["max_tokens"] for body in bodies(emulator)] == [2, 3]
+    refused = "\n".join(shell.fails("%chat_continue -n few", cell="d").traceback)
+    assert "--max-tokens takes" in refused
+    assert "Nothing was sent." in refused
+    assert len(bodies(emulator)) == 2
+
+
+def test_a_file_keeps_where_a_reply_was_continued(shell: Shell, tmp_path: Path) -> None:
+    """In JSON, which a later kernel loads, and in Markdown."""
+    shell.page("%chat -n 2 count to 6", "a")
+    shell.page("%chat_continue", "c")
+    shell.page("%chat_continue", "d")
+    file = tmp_path / "talk.json"
+    shell.page(f"%chat_save {file}", "s")
+    shell.page(f"%chat_reset\n%chat_load {file}", "l")
+    after = "after “one, two,” and “one, two, three, four,”"
+    assert f"its reply was continued {after}" in shell.page("%chat_history", "h").texts[0]
+    page = tmp_path / "talk.md"
+    shell.page(f"%chat_save {page}", "s")
+    assert f"## 1. Reply (continued {after})" in page.read_text(encoding="utf-8")
 
 
 def test_code_and_json_are_shown_as_what_they_are(shell: Shell) -> None:
