@@ -232,7 +232,7 @@ def test_what_contributors_are_led_to_is_there() -> None:
     """Each path that CONTRIBUTING and the workflow name exists, but for what is to be added."""
     paths = [*files(".github/**/*.md"), *files(".github/**/*.y*ml")]
     texts = [path.read_text("utf-8") for path in paths]
-    named = re.findall(r"\b(?:chatmagic|tests|notebooks)/[\w./-]*", "\n".join(texts))
+    named = re.findall(r"(?<![\w/])(?:chatmagic|tests|notebooks)/[\w./-]*", "\n".join(texts))
     names = {name.rstrip(".") for name in named if not re.search("NN-name|NAME", name)}
     assert len(names) > 10
     assert not [name for name in sorted(names) if not (ROOT / name).exists()]
