@@ -48,30 +48,17 @@ class Chunk(BodyFacts):
         if not isinstance(value, dict):
             raise ValueError("not a JSON object")
         choice = first_choice(value.get("choices"))
-        part, message = choice.get("delta"), choice.get("message")
-        whole = isinstance(message, dict) and not (
-            isinstance(part, dict) and content_text(part.get("content"))
-        )
-        if whole:
-            part = message
-        if not isinstance(part, dict):
-            part = {"content": choice.get("text")}
-        usage = Usage.from_json(value["usage"]) if value.get("usage") else None
-        if usage is None and choice.get("usage"):
-            usage = Usage.from_json(choice["usage"])
-        finish_reason = _json.whole_text(choice.get("finish_reason"))
+        part, whole = _texts_of(choice)
+        thoughts = (_json.text_or_none(part.get(name)) for name in _REASONING)
         return cls(
             content=content_text(part.get("content")),
-            # Some servers write the word where they mean the value.
-            finish_reason=(
-                None if finish_reason in (None, "null") else finish_reason[:LONGEST_REASON]
-            ),
+            finish_reason=_finish_reason(choice),
             model=_name(value.get("model")),
             response_id=_name(value.get("id")),
             system_fingerprint=_name(value.get("system_fingerprint")),
-            usage=usage,
+            usage=_usage(value) or _usage(choice),
             refusal=_json.text_or_none(part.get("refusal")),
-            reasoning=next(filter(None, map(_json.text_or_none, map(part.get, _REASONING))), None),
+            reasoning=next(filter(None, thoughts), None),
             whole=whole,
         )
 
@@ -95,6 +82,30 @@ class Chunk(BodyFacts):
         return {**facts, "choices": [choice]}
 
 
+def _texts_of(choice: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+    """Return the part of a choice that has its texts, and whether that is a whole message."""
+    delta = choice.get("delta")
+    message = choice.get("message")
+    has_fragment = isinstance(delta, dict) and content_text(delta.get("content"))
+    if isinstance(message, dict) and not has_fragment:
+        return message, True
+    if isinstance(delta, dict):
+        return delta, False
+    return {"content": choice.get("text")}, False
+
+
+def _finish_reason(choice: Mapping[str, Any]) -> str | None:
+    """Return the finish reason of a choice; ``None`` without one."""
+    reason = _json.whole_text(choice.get("finish_reason"))
+    # Some servers write the word where they mean the value.
+    return None if reason in (None, "null") else reason[:LONGEST_REASON]
+
+
+def _usage(value: Mapping[str, Any]) -> Usage | None:
+    """Return the usage that a chunk or a choice has; ``None`` without one."""
+    return Usage.from_json(value["usage"]) if value.get("usage") else None
+
+
 def _name(value: object) -> str | None:
     """Return a name that a service gives; ``None`` without one."""
     return (_json.whole_text(value) or "")[:LONGEST_NAME] or None
@@ -109,11 +120,12 @@ def content_text(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Sequence):
-        return "".join(_part(part) for part in value)
-    return _part(value)
+        return "".join(_text_of_part(part) for part in value)
+    return _text_of_part(value)
 
 
-def _part(part: object) -> str:
+def _text_of_part(part: object) -> str:
+    """Return the text of one part of a content; empty for another kind of part."""
     if isinstance(part, str):
         return part
     if not isinstance(part, dict) or part.get("type", "text") not in ("text", "output_text"):
@@ -128,7 +140,7 @@ def first_choice(choices: object) -> Mapping[str, Any]:
         choices: JSON of a reply's or a chunk's ``choices``.
     """
     for item in choices if isinstance(choices, list) else []:
-        if isinstance(item, dict) and not ((index := item.get("index")) and whole_number(index)):
+        if isinstance(item, dict) and not whole_number(item.get("index")):
             return item
     return {}
 
@@ -165,12 +177,12 @@ def plain_content(value: Mapping[str, Any], names: Mapping[str, str | None]) -> 
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return ""
     choice = choices[0]
-    delta = choices[0].get("delta")
+    delta = choice.get("delta")
     if any(map(value.get, _OF_A_CHUNK)) or any(map(choice.get, _OF_A_CHOICE)):
         return ""
     if value.get("object") == "error":
         return ""
-    if any(_json.text_or_none(value.get(field)) not in (None, names[field]) for field in names):
+    if any(_json.text_or_none(value.get(name)) not in (None, names[name]) for name in names):
         return ""
     if not isinstance(delta, dict) or any(map(delta.get, TEXTS_BESIDE)):
         return ""

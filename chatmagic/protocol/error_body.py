@@ -57,27 +57,25 @@ class ErrorBody:
             return next((error for error in errors if error is not None), None)
         if not isinstance(value, Mapping):
             return None
-        named = inner = value.get("error") or value.get("errors") or None
-        if isinstance(inner, list):
-            inner = next((item for item in inner if isinstance(item, Mapping | str)), None)
-        outer = inner if isinstance(inner, Mapping) else value
-        code = _json.text_or_none(outer.get("code"))
-        reset = outer.get("resetAt")
-        name = _json.text_or_none(inner) or _json.text_or_none(outer.get("type")) or code
-        words = (_words(part.get(field)) for part in (outer, value) for field in _EXPLANATIONS)
-        message = innermost_cause(outer, next(filter(None, words), None))
-        is_named = named is not None or value.get("object") == "error"
-        if not is_named and (message is None or "choices" in value):
+        stated = value.get("error") or value.get("errors") or None
+        inner = _first_error(stated)
+        details = inner if isinstance(inner, Mapping) else value
+        code = _json.text_or_none(details.get("code"))
+        name = _json.text_or_none(inner) or _json.text_or_none(details.get("type")) or code
+        message = innermost_cause(details, _explanation(details) or _explanation(value))
+        is_error = stated is not None or value.get("object") == "error"
+        if not is_error and (message is None or "choices" in value):
             return None
         if name is None and message is None:
-            return None if named is None else cls(error=_as_written(named), source=value)
+            return None if stated is None else cls(error=_as_written(stated), source=value)
+        reset = details.get("resetAt")
         return cls(
             error=name,
             message=message,
-            limit=whole_number(outer.get("limit")),
-            used=whole_number(outer.get("used")),
+            limit=whole_number(details.get("limit")),
+            used=whole_number(details.get("used")),
             reset_at=str(reset) if isinstance(reset, str | int) else None,
-            status=_named_status(outer),
+            status=_named_status(details),
             code=code,
             source=value,
         )
@@ -119,6 +117,19 @@ class ErrorBody:
             used=self.used,
             resetAt=self.reset_at,
         )
+
+
+def _first_error(stated: object) -> object:
+    """Return the first error of a list of errors; any other value as it is."""
+    if not isinstance(stated, list):
+        return stated
+    return next((item for item in stated if isinstance(item, Mapping | str)), None)
+
+
+def _explanation(error: Mapping[str, Any]) -> str | None:
+    """Return the explanation of an error; ``None`` without one."""
+    words = (_words(error.get(name)) for name in _EXPLANATIONS)
+    return next(filter(None, words), None)
 
 
 _STATUS_NAMES: Final[Mapping[str, int]] = {

@@ -17,16 +17,91 @@ from chatmagic.safe_text import without_lone_surrogates
 MOST_PIECES: Final = 64
 """Number of fragments of a text that are kept one by one, until they are joined."""
 
-
 _FACTS: Final = tuple(item.name for item in fields(BodyFacts))
-
-
-_NAMES: Final = {
+_NAME_FACTS: Final = {
     "id": "response_id",
     "model": "model",
     "system_fingerprint": "system_fingerprint",
 }
 """The facts that a service may repeat in each chunk, by their fields there."""
+
+
+class GrowingText:
+    """Text that grows by fragments, in time linear in its length.
+
+    Attributes:
+        length: its number of characters.
+    """
+
+    def __init__(self) -> None:
+        """Start with the empty text."""
+        self.length = 0
+        self._joined = ""
+        self._pieces: list[str] = []
+
+    def append(self, piece: str) -> None:
+        """Add a fragment.
+
+        Args:
+            piece: the next fragment; may be empty.
+        """
+        self._pieces.append(piece)
+        self.length += len(piece)
+        if len(self._pieces) == MOST_PIECES:
+            self._join()
+
+    def whole(self) -> str:
+        """Return the text so far."""
+        self._join()
+        return self._joined
+
+    def _join(self) -> None:
+        """Join the fragments to the text before them."""
+        text = self._joined
+        pieces = "".join(self._pieces)
+        try:
+            self._pieces.clear()
+            # With the local name as its only reference, the text is lengthened in place, not
+            # copied.
+            self._joined = ""
+        finally:
+            text += pieces
+            self._joined = text
+
+
+class SizeLimit:
+    """Limit on the size of all texts of a reply together, in bytes of UTF-8.
+
+    Attributes:
+        size: the size so far, with what exceeded the limit.
+
+    Args:
+        most: the largest size; ``None`` is unlimited.
+    """
+
+    def __init__(self, most: int | None) -> None:
+        """Start with no text."""
+        self.size = 0
+        self._most: float = math.inf if most is None else most
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether a text was cut."""
+        return self.size > self._most
+
+    def cut(self, text: str) -> str:
+        """Count a text; return as much of it as the limit allows.
+
+        Args:
+            text: the next text.
+        """
+        room = self._most - self.size
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        self.size += size
+        if size <= room:
+            return text
+        kept = text.encode("utf-8", "surrogatepass")[: max(int(room), 0)]
+        return kept.decode("utf-8", "ignore")
 
 
 class ReplyBuilder:
@@ -48,15 +123,12 @@ class ReplyBuilder:
         self._thought_keys = KeyRedactor(self._keys)
         self._has_key_in_facts = False
         self.on_thoughts: Callable[[str], object] | None = None
-        self._most: float = math.inf if most is None else most
-        self._size = 0
+        self._limit = SizeLimit(most)
         self._facts: dict[str, Any] = {}
         self._refusal: list[str] = []
         self._thoughts: list[str] = []
         self._splitter = ThoughtSplitter()
-        self._text = ""
-        self._length = 0
-        self._pieces: list[str] = []
+        self._text = GrowingText()
         self._held = ""
         self._in_deltas = False
 
@@ -79,8 +151,8 @@ class ReplyBuilder:
     @property
     def has_removed_key(self) -> bool:
         """Whether the reply so far held a key, which was removed."""
-        found = self._text_keys.has_removed, self._thought_keys.has_removed
-        return self._has_key_in_facts or any(found)
+        has_key_in_texts = self._text_keys.has_removed or self._thought_keys.has_removed
+        return has_key_in_texts or self._has_key_in_facts
 
     @property
     def finish_reason(self) -> str | None:
@@ -90,40 +162,29 @@ class ReplyBuilder:
     @property
     def names(self) -> Mapping[str, str | None]:
         """The names that the service gave so far, by their fields in a chunk."""
-        return {field: self._facts.get(name) for field, name in _NAMES.items()}
+        return {field: self._facts.get(name) for field, name in _NAME_FACTS.items()}
 
     @property
     def is_full(self) -> bool:
         """Whether a text was cut, as it exceeds the limit."""
-        return self._size > self._most
+        return self._limit.is_exceeded
 
     @property
     def progress(self) -> tuple[object, ...]:
         """Value that changes with each part of the reply; of a fact, only the first one counts."""
-        return self._size, "finish_reason" in self._facts, "usage" in self._facts
-
-    def _within(self, text: str) -> str:
-        """Return a text, cut at the limit."""
-        room = self._most - self._size
-        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-        self._size += size
-        if size <= room:
-            return text
-        kept = text.encode("utf-8", "surrogatepass")[: max(int(room), 0)]
-        return kept.decode("utf-8", "ignore")
+        return self._limit.size, "finish_reason" in self._facts, "usage" in self._facts
 
     @property
     def begun(self) -> bool:
         """Whether any part of a reply but the service's names has come."""
         facts = shared_fields(self.facts, BodyFacts)
-        unnamed = facts.keys() - _NAMES.values()
+        unnamed = facts.keys() - _NAME_FACTS.values()
         return bool(self.text) or any(facts[name] is not None for name in unnamed)
 
     @property
     def text(self) -> str:
         """The text so far."""
-        self._join()
-        return self._text + self._text_keys.held + self._splitter.held[1]
+        return self._text.whole() + self._text_keys.held + self._splitter.held[1]
 
     def add(self, chunk: Chunk) -> str:
         """Add a chunk.
@@ -141,13 +202,13 @@ class ReplyBuilder:
             if fact := getattr(chunk, name):
                 self._facts[name] = fact
         if chunk.refusal:
-            self._refusal.append(self._within(chunk.refusal))
+            self._refusal.append(self._limit.cut(chunk.refusal))
         if chunk.reasoning and not (chunk.whole and self._thoughts):
-            self._think(self._within(chunk.reasoning))
+            self._think(self._limit.cut(chunk.reasoning))
         if chunk.whole and self._in_deltas:
             self._held = ""
             new = self._new_of_whole(without_lone_surrogates(chunk.content))
-            return self._keep(self._within(new))
+            return self._keep(self._limit.cut(new))
         if chunk.content:
             self._in_deltas = not chunk.whole
         return self._put_together(chunk.content)
@@ -156,10 +217,9 @@ class ReplyBuilder:
         """Return the part of a whole reply that has not come in fragments."""
         content = self._text_keys.without_keys(content)
         # A shorter one cannot repeat the text, which is not joined for it.
-        if len(content) < self._length:
+        if len(content) < self._text.length:
             return content
-        self._join()
-        before = self._text + self._splitter.held[1]
+        before = self._text.whole() + self._splitter.held[1]
         if not content.startswith(before):
             return content
         self._text_keys.drop()  # the whole reply holds it, too
@@ -179,13 +239,14 @@ class ReplyBuilder:
 
     def _put_together(self, content: str) -> str:
         """Add the text, without half of a surrogate pair at its end."""
-        content = self._within(content)
+        content = self._limit.cut(content)
         if content.isascii() and not self._held:
             return self._keep(content)
         text = self._held + content
         self._held = ""
         if text and "\ud800" <= text[-1] <= "\udbff":
-            text, self._held = text[:-1], text[-1]
+            self._held = text[-1]
+            text = text[:-1]
         return self._keep(without_lone_surrogates(text))
 
     def rest(self) -> str:
@@ -198,10 +259,11 @@ class ReplyBuilder:
         self._add_thoughts(self._thought_keys.rest())
         text += self._keep(held)
         rest = self._text_keys.rest()
-        self._pieces.append(rest)
+        self._text.append(rest)
         return text + rest
 
     def _think(self, text: str) -> None:
+        """Add a fragment of the reasoning."""
         self._add_thoughts(self._thought_keys.feed(text))
 
     def _add_thoughts(self, text: str) -> None:
@@ -211,28 +273,13 @@ class ReplyBuilder:
                 self.on_thoughts(text)
 
     def _keep(self, text: str) -> str:
+        """Add a text without thoughts and keys; return what it adds."""
         if not self._splitter.has_reply:
             thoughts, text = self._splitter.feed(text)
             self._think(thoughts)
         text = self._text_keys.feed(text)
-        self._pieces.append(text)
-        self._length += len(text)
-        if len(self._pieces) == MOST_PIECES:
-            self._join()
+        self._text.append(text)
         return text
-
-    def _join(self) -> None:
-        """Join the pieces to the text before them."""
-        text = self._text
-        pieces = "".join(self._pieces)
-        try:
-            self._pieces.clear()
-            # With the local name as its only reference, the text is lengthened in place, not
-            # copied.
-            self._text = ""
-        finally:
-            text += pieces
-            self._text = text
 
     def reply(self, state: State, origin: Origin, known: Mapping[str, Any]) -> Reply:
         """Return the reply so far.
