@@ -17,9 +17,13 @@ from project import ROOT, files
 from shells import Shell
 
 from chatmagic import cli, demo
-from chatmagic.conversation import options
+from chatmagic.archive import conversation_file
+from chatmagic.cassette import file_format
+from chatmagic.conversation import options, record
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.jupyter.magics import ChatMagics
+from chatmagic.session.map import job_head
+from chatmagic.study import compare, methods
 
 NOTEBOOKS = ROOT / "notebooks"
 REFERENCE = NOTEBOOKS / "reference"
@@ -98,8 +102,6 @@ frame = other = pandas.DataFrame(rows)""",
     "many": """rows = reviews = ["Good.", "Bad."]
 import pandas
 frame = pandas.DataFrame({"name": ["Ann"], "text": ["Long."]})""",
-    "replies": "%chat -n 2 echo:a b c d\n%chat -n 2 echo:a b c d",
-    "values": "import pandas\ndf = pandas.DataFrame({'sales': [1, 2]})",
 }
 """A cell that gives a page what its examples assume."""
 ELSEWHERE = {
@@ -177,6 +179,20 @@ def test_the_environment_is_the_codes() -> None:
     known = set(re.findall(r"CHATMAGIC_[A-Z_]*[A-Z]", source))
     for text in (marked(README, "configuration"), page("configuration")):
         assert set(re.findall(r"CHATMAGIC_[A-Z_]*[A-Z]", text)) == known
+
+
+def test_the_formats_have_their_versions() -> None:
+    """The table of formats has the version that is written today."""
+    rows = re.findall(r"^\| ([a-z ]+)[^|]*\|[^|]*\| (\d+) \|", page("formats"), re.MULTILINE)
+    written = {
+        "record of a turn": record.VERSION,
+        "conversation": conversation_file.VERSION,
+        "cassette": file_format.VERSION,
+        "file of a map": job_head.VERSION,
+        "report in ": methods.VERSION,
+        "comparison in ": compare.VERSION,
+    }
+    assert {name: int(version) for name, version in rows} == written
 
 
 def test_every_magic_has_its_row() -> None:

@@ -129,7 +129,7 @@ def _parts(words: list[str], mark: str) -> list[list[str]]:
     return parts
 
 
-WRITTEN: Final = ["ask", "index"]
+WRITTEN: Final = ["ask", "context", "formats", "index", "replies"]
 """The pages whose blocks all run."""
 
 
