@@ -17,7 +17,6 @@ from project import ROOT, files
 from shells import Shell
 
 from chatmagic import cli, demo
-from chatmagic.archive import conversation_file
 from chatmagic.cassette import file_format
 from chatmagic.conversation import options, record
 from chatmagic.jupyter.commands import COMMANDS
@@ -186,7 +185,7 @@ def test_the_formats_have_their_versions() -> None:
     rows = re.findall(r"^\| ([a-z ]+)[^|]*\|[^|]*\| (\d+) \|", page("formats"), re.MULTILINE)
     written = {
         "record of a turn": record.VERSION,
-        "conversation": conversation_file.VERSION,
+        "conversation": record.VERSION,
         "cassette": file_format.VERSION,
         "file of a map": job_head.VERSION,
         "report in ": methods.VERSION,
