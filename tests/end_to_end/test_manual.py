@@ -152,7 +152,7 @@ def test_the_shells_examples_run_as_printed(
 
 def test_the_options_are_the_parsers() -> None:
     """Each option has its row, with the words of the help, its opposite and its setting."""
-    _, _, *rows = marked(page("options"), "options").strip().splitlines()
+    _, _, *rows = marked(page("cheatsheet"), "options").strip().splitlines()
     for option, row in zip(options.OPTIONS, rows, strict=True):
         # A pair of braces is set as code: some renderers of Markdown take it for a template.
         words = option.help.replace("{{ }}", "`{{ }}`")
@@ -196,7 +196,7 @@ def test_the_formats_have_their_versions() -> None:
 
 def test_every_magic_has_its_row() -> None:
     """The table of commands names each; their options are in the manual."""
-    table = page("options").split("## Commands\n")[1].split("\n## ")[0]
+    table = page("cheatsheet").split("## Commands\n")[1].split("\n## ")[0]
     rows = "\n".join(line.split(" | ")[0] for line in table.splitlines())
     assert set(re.findall(r"%(chat\w*)", rows)) == {command.name for command in COMMANDS}
     declared = [each for command in COMMANDS if not command.is_prompt for each in command.options]
