@@ -20,7 +20,7 @@ import queue
 import socket
 import ssl
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from time import monotonic
@@ -46,6 +46,7 @@ from urllib3.util.wait import wait_for_read, wait_for_write
 from chatmagic._fork import belongs_to_process, close_in_child
 from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
+from chatmagic.client.kept_exchange import END, PlainAnswer, plain_head, request_head
 from chatmagic.errors import Which
 from chatmagic.protocol.api_key import Auth, Secret
 
@@ -218,7 +219,7 @@ class _TimedReader(io.RawIOBase):
         left = self._halt.left
         if left <= 0:
             raise TimeoutError
-        if left < math.inf:
+        if left < math.inf and (self._sock.gettimeout() or math.inf) - left > NAP:
             self._sock.settimeout(left)
         count: int | None = self._raw.readinto(buffer)
         self.most -= count or 0
@@ -253,6 +254,18 @@ class Response(http.client.HTTPResponse):
         self._timed.most = math.inf
         self.msg.defects.clear()
         self.msg.set_payload("")
+
+    def take(self, count: int) -> io.BufferedReader:
+        """Return the reader of the body, behind a head that was read elsewhere.
+
+        Args:
+            count: number of bytes of the head, which are read already.
+        """
+        self._timed.most = math.inf
+        reader = self.fp
+        self.fp = None  # type: ignore[assignment] # or it would be closed with this response
+        reader.read(count)
+        return reader
 
 
 class Clock:
@@ -306,6 +319,12 @@ class Clock:
             timer.name = "chatmagic-timer"
             timer.daemon = True
             timer.start()
+
+
+_KEY_HEADERS: Final[Mapping[Auth, str]] = {
+    "bearer": "Authorization: Bearer {}",
+    "x-api-key": "X-API-Key: {}",
+}
 
 
 class ConnectionMade(Exception):  # noqa: N818 - nothing is wrong
@@ -412,20 +431,83 @@ class _Connection(HTTPConnection):
             mark = "&" if "?" in url else "?"
             url = f"{url}{mark}api_key={quote(key.reveal(), safe='')}"
         super().putrequest(method, url, *args, **kwargs)
-        if key is not None and auth == "bearer":
-            self.putheader("Authorization", f"Bearer {key.reveal()}")
-        elif key is not None and auth == "x-api-key":
-            self.putheader("X-API-Key", key.reveal())
+        if key is not None and auth in _KEY_HEADERS:
+            self.putheader(*_KEY_HEADERS[auth].format(key.reveal()).split(": "))
 
     def getresponse(self) -> HTTPResponse:  # type: ignore[override] # as urllib3's own
         try:
             response = super().getresponse()
-        except (ConnectionError, ssl.SSLError, http.client.HTTPException):
-            if self._answers and CURRENT.clock.halt.reason is None:
-                CURRENT.shared.loses = True
+        except BaseException as error:
+            self._note_loss(error)
             raise
         self._answers += 1
         return response
+
+    def _note_loss(self, error: BaseException) -> None:
+        """Note a request that was lost on this kept connection, as far as an error tells."""
+        is_lost = isinstance(error, ConnectionError | ssl.SSLError | http.client.HTTPException)
+        if is_lost and self._answers and CURRENT.clock.halt.reason is None:
+            CURRENT.shared.loses = True
+
+    def ask(
+        self, method: str, head: bytes, body: bytes, release: Callable[[object], object]
+    ) -> PlainAnswer | urllib3.HTTPResponse:
+        """Send a request on this connection, which is connected; return its answer.
+
+        Args:
+            method: the HTTP method.
+            head: the request's head, by :func:`request_head`.
+            body: its body.
+            release: takes the connection when the answer was read to its end.
+        """
+        self._watch()
+        try:
+            # A server may close the connection after an answer that can be read all the same.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                lines = b"%bContent-Length: %d\r\n%b\r\n" % (head, len(body), self._key_line())
+                self.sock.sendall(lines + body)
+            return self._plain_answer(method, release)
+        except BaseException as error:
+            self._note_loss(error)
+            self.close()
+            raise
+
+    def _plain_answer(
+        self, method: str, release: Callable[[object], object]
+    ) -> PlainAnswer | urllib3.HTTPResponse:
+        """Return the answer to a request that was sent."""
+        response = Response(self.sock, method=method)
+        beginning = response.fp.peek()
+        lines, end, _ = beginning.partition(END)
+        if end and (head := plain_head(lines)) is not None:
+            self._answers += 1
+            return PlainAnswer(head, response.take(len(lines) + len(end)), self, release)
+        response.begin()
+        self._answers += 1
+        if response.will_close:
+            self.close()
+        answer = urllib3.HTTPResponse(
+            response,
+            urllib3.HTTPHeaderDict(response.msg.items()),
+            response.status,
+            response.version,
+            reason=response.reason,
+            preload_content=False,
+            decode_content=False,
+            original_response=response,
+            request_method=method,
+        )
+        answer._connection = self  # noqa: SLF001 - as urllib3's pool
+        answer._pool = _Returned(release)  # type: ignore[assignment] # noqa: SLF001
+        return answer
+
+    def _key_line(self) -> bytes:
+        """Return the header with the key; empty without a key."""
+        auth = CURRENT.shared.auth
+        key = CURRENT.shared.key
+        if key is None or auth not in _KEY_HEADERS:
+            return b""
+        return f"{_KEY_HEADERS[auth].format(key.reveal())}\r\n".encode("ascii")
 
     def _watch(self) -> None:
         """Have the exchange's halt stop this connection, and its clock wait for the answer."""
@@ -439,6 +521,17 @@ class _Connection(HTTPConnection):
             self._halt.watch(None)
         self._halt = halt
         halt.watch(self.sock)
+
+
+class _Returned:
+    """Pool of one connection, as far as a response of urllib3 gives its connection back.
+
+    Args:
+        release: takes the connection.
+    """
+
+    def __init__(self, release: Callable[[object], object]) -> None:
+        self._put_conn = release
 
 
 class _Plain(_Connection, HTTPConnection):
@@ -496,6 +589,22 @@ class _PlainPool(HTTPConnectionPool):
             conn.rested_since = monotonic()
         super()._put_conn(conn)
 
+    def kept_connection(self) -> _Connection | None:
+        """Return a connection that can be used at once; ``None`` if one must be made.
+
+        A proxy may want a request of another form, and a key in the address has no cached head.
+        """
+        if self.proxy is not None or CURRENT.shared.auth == "query" or self.pool is None:
+            return None
+        try:
+            kept: _Connection | None = self.pool.get(block=False)
+        except queue.Empty:
+            return None
+        if kept is None or kept.is_connected:
+            return kept
+        kept.close()
+        return None
+
 
 class _TlsPool(_PlainPool, HTTPSConnectionPool):
     ConnectionCls = _Tls
@@ -517,6 +626,8 @@ class KeyedAdapter(HTTPAdapter):
         super().__init__(max_retries=0)
         self._places: dict[tuple[object, ...], tuple[Any, str]] = {}
         """The pool and the target of each address, with the proxies and certificates in force."""
+        self._heads: dict[tuple[object, ...], bytes] = {}
+        """The heads of requests, without the key."""
 
     def open(
         self,
@@ -528,7 +639,7 @@ class KeyedAdapter(HTTPAdapter):
         timeout: urllib3.Timeout,
         proxies: Mapping[str, str],
         verify: bool | str,
-    ) -> urllib3.BaseHTTPResponse:
+    ) -> urllib3.BaseHTTPResponse | PlainAnswer:
         """Send a request; return its answer, whose body is not read.
 
         Args:
@@ -544,6 +655,9 @@ class KeyedAdapter(HTTPAdapter):
         if place not in self._places:
             self._places[place] = self._place(url, {**proxies}, verify)
         pool, target = self._places[place]
+        if body is not None and (kept := pool.kept_connection()) is not None:
+            head = self._head(kept, method, target, headers)
+            return kept.ask(method, head, body, pool._put_conn)  # type: ignore[no-any-return] # noqa: SLF001 - of this module
         response: urllib3.BaseHTTPResponse = pool.urlopen(
             method,
             target,
@@ -557,6 +671,16 @@ class KeyedAdapter(HTTPAdapter):
             decode_content=False,
         )
         return response
+
+    def _head(
+        self, kept: _Connection, method: str, target: str, headers: Mapping[str, str]
+    ) -> bytes:
+        """Return the head of a request, which is made once."""
+        name = (kept.host, kept.port, method, target, *headers.items())
+        if name not in self._heads:
+            place = (kept.host, kept.port, kept.default_port)
+            self._heads[name] = request_head(method, target, headers, place)
+        return self._heads[name]
 
     def _place(self, url: str, proxies: dict[str, str], verify: bool | str) -> tuple[Any, str]:
         """Return the pool that leads to an address, and the target of a request there."""

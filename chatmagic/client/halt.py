@@ -78,7 +78,8 @@ class Halt:
         """
         self.allow(seconds)
         with self._lock, contextlib.suppress(OSError):
-            if self._sock is not None:
+            # Each setting is a call of the system, for which other threads are let in.
+            if self._sock is not None and self._sock.gettimeout() != seconds:
                 self._sock.settimeout(seconds)
 
 

@@ -37,10 +37,12 @@ from chatmagic.client.connections import (
 )
 from chatmagic.client.endpoint import ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
+from chatmagic.client.kept_exchange import PlainAnswer
 from chatmagic.client.proxies import proxies_for
 from chatmagic.errors import COST_UNKNOWN, NotUnderstoodError
 from chatmagic.models import Origin
 from chatmagic.protocol.request import EMULATOR_SERVER
+from chatmagic.protocol.response_errors import header
 from chatmagic.protocol.url import models_url, origin, request_url
 from chatmagic.safe_text import one_line
 
@@ -201,7 +203,7 @@ class HttpTransport:
 class HttpExchange:
     """An answer whose status and headers are there (see :class:`Exchange`)."""
 
-    def __init__(self, raw: urllib3.BaseHTTPResponse, clock: Clock, url: str) -> None:
+    def __init__(self, raw: urllib3.BaseHTTPResponse | PlainAnswer, clock: Clock, url: str) -> None:
         """Take over a response whose body has not been read.
 
         Args:
@@ -211,14 +213,14 @@ class HttpExchange:
         """
         self.status = raw.status
         self.headers = tuple(raw.headers.items())
-        server = raw.headers.get("server", "")
+        server = header(self.headers, "server")
         # Any server can send the header: it counts at an address where no other can listen.
         is_emulator = server.startswith(EMULATOR_SERVER) and _started_emulators.is_one(origin(url))
         self.origin: Origin = "emulator" if is_emulator else "live"
         self._raw = raw
         self._clock = clock
         self._halt = clock.halt
-        self._inflater = inflater(raw.headers.get("content-encoding", ""))
+        self._inflater = inflater(header(self.headers, "content-encoding"))
         # urllib3's work for each piece costs more than reading it, so plain bodies bypass urllib3.
         # Not those of known length, whose bytes it counts.
         is_plain = raw.length_remaining is None

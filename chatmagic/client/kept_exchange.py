@@ -1,0 +1,158 @@
+"""Request and answer on a kept connection: one write, and for most answers one read.
+
+``urllib3`` makes and keeps the connections. Its request and its response take three times the CPU
+of the exchange itself, which counts in a map of many rows. So the head of a request is made once,
+and the answer that most services send is read here: one of known length, whose head is a few plain
+lines. Any other answer is left to ``http.client``.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import re
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+_STATUS_LINE: Final = re.compile(r"HTTP/1\.1 ([2-9][0-9][0-9])(?: [^\0]*)?")
+_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_LENGTH: Final = re.compile(r"[0-9]{1,15}")
+_MOST_FIELDS: Final = 100
+"""Largest number of header fields, as of ``http.client``."""
+_WITHOUT_BODY: Final = {HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED}
+END: Final = b"\r\n\r\n"
+"""End of a head."""
+
+
+class _HeadRecorder(http.client.HTTPConnection):
+    """Connection that keeps the head of a request, and sends nothing."""
+
+    def __init__(self, host: str, port: int, default_port: int) -> None:
+        super().__init__(host, port)
+        self.default_port = default_port
+        self.head = b""
+
+    def send(self, data: object) -> None:
+        self.head += bytes(data)  # type: ignore[call-overload] # http.client sends bytes
+
+
+def request_head(
+    method: str, target: str, headers: Mapping[str, str], place: tuple[str, int, int]
+) -> bytes:
+    """Return the lines of a request's head, without its length, its key and its blank line.
+
+    Args:
+        method: the HTTP method.
+        target: the path, with its query.
+        headers: the headers.
+        place: the host, its port, and the port that the scheme has by default.
+    """
+    recorder = _HeadRecorder(*place)
+    recorder.putrequest(method, target, skip_accept_encoding=True)
+    for name, value in headers.items():
+        recorder.putheader(name, value)
+    recorder.endheaders()
+    return recorder.head.removesuffix(b"\r\n")
+
+
+class PlainHead(NamedTuple):
+    """Head of an answer of known length.
+
+    Args:
+        status: the HTTP status.
+        headers: the headers, no name of which stands there twice.
+        length: number of bytes of the body.
+    """
+
+    status: int
+    headers: dict[str, str]
+    length: int
+
+
+def plain_head(head: bytes) -> PlainHead | None:
+    """Return the head of an answer of known length; ``None`` for any other or an odd one.
+
+    Args:
+        head: the bytes before the blank line.
+    """
+    first, *lines = head.decode("latin-1").split("\r\n")
+    status_line = _STATUS_LINE.fullmatch(first)
+    is_odd = head.count(b"\r") != len(lines) or head.count(b"\n") != len(lines) or b"\0" in head
+    if status_line is None or is_odd or len(lines) > _MOST_FIELDS:
+        return None
+    status = int(status_line[1])
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        if _NAME.fullmatch(name) is None or len(name) == len(line):
+            return None
+        headers[name] = value.strip(" \t")
+    values = {name.lower(): value for name, value in headers.items()}
+    length = _LENGTH.fullmatch(values.get("content-length", ""))
+    if (
+        length is None
+        or len(values) < len(lines)
+        or status in _WITHOUT_BODY
+        or "transfer-encoding" in values
+        or values.get("connection", "keep-alive").lower() != "keep-alive"
+    ):
+        return None
+    return PlainHead(status, headers, int(length[0]))
+
+
+class PlainAnswer:
+    """Answer of known length, as far as an exchange reads urllib3's responses.
+
+    Args:
+        head: its head.
+        reader: reads its body.
+        connection: its connection, which is closed if the body is not read to its end.
+        release: called with the connection when the body was read to its end.
+    """
+
+    def __init__(
+        self,
+        head: PlainHead,
+        reader: io.BufferedReader,
+        connection: http.client.HTTPConnection,
+        release: Callable[[object], object],
+    ) -> None:
+        """Read nothing of the body yet."""
+        self.status = head.status
+        self.headers = head.headers
+        self.length_remaining = head.length
+        """Number of bytes of the body that were not read."""
+        self.connection: http.client.HTTPConnection | None = connection
+        """The connection; ``None`` when the body was read to its end, or closed."""
+        self._reader = reader
+        self._release = release
+
+    def read1(self, most: int, *, decode_content: bool = False) -> bytes:
+        """Return the next piece of the body as it was sent; empty at its end.
+
+        Args:
+            most: largest number of bytes.
+            decode_content: always false, as of urllib3's response.
+
+        Raises:
+            http.client.IncompleteRead: the connection was closed before the end.
+        """
+        del decode_content
+        left = self.length_remaining
+        piece = self._reader.read1(min(most, left)) if left else b""
+        if left and not piece:
+            raise http.client.IncompleteRead(b"", left)
+        self.length_remaining -= len(piece)
+        if not self.length_remaining and self.connection is not None:
+            self._reader.close()
+            self._release(self.connection)
+            self.connection = None
+        return piece
+
+    def close(self) -> None:
+        """Close the connection, unless the body was read to its end; may be repeated."""
+        if self.connection is not None:
+            self._reader.close()
+            self.connection.close()
+            self.connection = None
