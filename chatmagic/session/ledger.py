@@ -125,9 +125,7 @@ class Ledger(Feature):
         Their cost is unknown here.
         """
         for reservation in self.under_way:
-            self.turns += reservation.counts
-            self.meter(reservation.service).unknown += 1
-        self._held.clear()
+            self._end_with_unknown_cost(reservation)
         self._news.clear()
 
     def __iter__(self) -> Iterator[LedgerRow]:
@@ -245,13 +243,18 @@ class Ledger(Feature):
         reservation = Reservation(
             sending.client.endpoint, sending.entry, sending.cell, sending.digest
         )
-        self.begin(reservation)
         try:
-            answer = proceed(sending)
-        except BaseException as error:
-            self.end(reservation, problem=error)
-            raise
-        self.end(reservation, answer.reply, answer.problem)
+            self.begin(reservation)
+            try:
+                answer = proceed(sending)
+            except BaseException as error:
+                self.end(reservation, problem=error)
+                raise
+            self.end(reservation, answer.reply, answer.problem)
+        finally:
+            # An error between these lines, such as an interrupt, leaves nothing reserved.
+            if reservation in self._held:
+                self._end_with_unknown_cost(reservation)
         is_sent = reservation.was_sent(answer.problem)
         return replace(answer, took=reservation.took, is_sent=is_sent)
 
@@ -296,6 +299,12 @@ class Ledger(Feature):
         if reply.usage is not None and reply.usage.prompt_tokens is not None:
             size = sum(len(message.content) for message in request.messages)
             self.token_rate = reply.usage.prompt_tokens / max(size, 1)
+
+    def _end_with_unknown_cost(self, reservation: Reservation) -> None:
+        """Count a request that may have been sent, and whose end is not known here."""
+        self.turns += reservation.counts
+        self.meter(reservation.service).unknown += 1
+        self._held.discard(reservation)
 
     def _enter(self, reservation: Reservation, reply: Reply, problem: BaseException | None) -> None:
         """Enter a request that was sent."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 import pytest
 from asking import stop
@@ -99,6 +99,12 @@ CONNECTING: Final = watched(
     "client/client", "client/connections", "client/halt", "client/stream", "client/transport"
 )
 """Those of them whose lines do other work where a connection is made first."""
+SENDING: Final = watched(
+    "client/client", "client/stream", "client/transport", "session/exchange", "session/ledger"
+)
+"""Those of them that hold a connection or a reservation."""
+Event = Literal["interrupt", "stop", "error"]
+"""What comes at a line."""
 # A socket that an interrupt orphans is shut down by us; Python closes it when it is collected.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -266,14 +272,37 @@ def test_a_stop_at_each_line_of_the_worker(service: Service, every: int) -> None
         session.run(Ask("hi"), View(), halt)
 
     for answer in ANSWERS:
-        at_each_line(service, WORKING, ask, done, answer, stops=True, every=every)
+        at_each_line(service, WORKING, ask, done, answer, event="stop", every=every)
     assert len(done) > 250
     fresh: set[tuple[str, int]] = set()
-    at_each_line(service, CONNECTING, ask, fresh, "whole", stops=True, fresh=True, every=every)
+    at_each_line(service, CONNECTING, ask, fresh, "whole", event="stop", fresh=True, every=every)
     assert len(fresh) > 100
     connects = connections._Connection._new_conn.__code__
     lines = {(connects.co_filename, line) for _, _, line in connects.co_lines()}
     assert lines & fresh
+
+
+@pytest.mark.parametrize(
+    ("answers", "every"),
+    [(("whole", "refused"), 2), pytest.param(tuple(ANSWERS), 1, marks=pytest.mark.release)],
+)
+def test_an_error_at_each_line_of_the_sender(
+    service: Service, answers: tuple[str, ...], every: int
+) -> None:
+    """Whatever is raised there closes the connection, and leaves nothing reserved or locked.
+
+    A stop raises nothing in the worker, and cuts the connection itself: it does not tell whether
+    the sender closes it, nor whether an error ends a reservation.
+    """
+    done: set[tuple[str, int]] = set()
+    session = current_session()
+
+    def ask(halt: Halt) -> None:
+        session.run(Ask("hi"), View(), halt)
+
+    for answer in answers:
+        at_each_line(service, SENDING, ask, done, answer, event="error", every=every)
+    assert len(done) > 150
 
 
 @pytest.mark.parametrize(
@@ -327,7 +356,7 @@ def at_each_line(
     done: set[tuple[str, int]],
     answer: str,
     *,
-    stops: bool = False,
+    event: Event = "interrupt",
     fresh: bool = False,
     times: int = 1,
     every: int = 1,
@@ -340,8 +369,8 @@ def at_each_line(
         ask: asks; its halt stops it.
         done: the lines that are done.
         answer: what the service answers.
-        stops: whether the ask is stopped at a line of the worker; else the thread that waits is
-            interrupted at its lines.
+        event: what comes at a line: an interrupt, at one of the thread that waits; a stop or an
+            error, at one of the worker.
         fresh: whether each ask makes a connection.
         times: at how many lines, one after the other.
         every: which share of the lines: all, or every second, third, …
@@ -353,10 +382,11 @@ def at_each_line(
     service.answer = answer
     if fresh:
         session.close()
-    with Strike(files, act=bool if stops else None) as noted, contextlib.suppress(ChatError):
+    only_noted = None if event == "interrupt" else bool
+    with Strike(files, act=only_noted) as noted, contextlib.suppress(ChatError):
         ask(Halt())
 
-    def strike(place: tuple[str, int]) -> None:
+    def strike_at(place: tuple[str, int]) -> None:
         halt = Halt()
         if fresh:
             session.close()
@@ -367,12 +397,18 @@ def at_each_line(
             # Where the worker has the halt's own lock, the stop waits for that.
             stopper.join(0.05)
 
-        act = stop if stops else None
-        one_strike(service, partial(ask, halt), Strike(files, place, act, times), place)
+        acts = {"interrupt": None, "stop": stop, "error": fail}
+        strike = Strike(files, place, acts[event], times)
+        one_strike(service, partial(ask, halt), strike, place)
 
     for place in [place for place in noted.places if place not in done][::every]:
-        apart(strike, place)
+        apart(strike_at, place)
     done.update(noted.places)
+
+
+def fail() -> None:
+    """Raise what may be raised anywhere."""
+    raise MemoryError
 
 
 def apart(action: Callable[..., object], *arguments: object) -> None:
@@ -409,7 +445,7 @@ def one_strike(
     with strike:
         try:
             ask()
-        except (KeyboardInterrupt, ChatError) as error:
+        except (KeyboardInterrupt, MemoryError, ChatError) as error:
             caught = error
     if not strike.struck:
         # What this ask does not come to, as what is done once.
@@ -429,7 +465,7 @@ def one_strike(
         assert "as it was" not in told, where
         assert not isinstance(caught, ChatInterrupted) or caught.reply in (reply, None)
     else:
-        assert isinstance(caught, KeyboardInterrupt | ChatError), where
+        assert caught is not None, where
         assert "kept" not in told, where
 
 
