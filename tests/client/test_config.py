@@ -487,7 +487,7 @@ def habits(server: Server) -> str:
 
 def test_the_page_says_the_same() -> None:
     """Each server has its row, in the same order."""
-    page = (ROOT / "notebooks" / "reference" / "servers.md").read_text("utf-8")
+    page = (ROOT / "notebooks" / "reference" / "connect.md").read_text("utf-8")
     told = "if the request asks for them"
     servers = config.known_servers()
     local = [
@@ -501,7 +501,7 @@ def test_the_page_says_the_same() -> None:
         for name, server in servers.items()
         if name not in LOCAL
     ]
-    table = page.partition("## Addresses of another protocol")[0]
+    table = page.partition("### Services by name")[2].partition("\n### ")[0]
     assert re.findall(r"^\| `.*", table, re.MULTILINE) == [*local, *hosted]
 
 

@@ -1,7 +1,7 @@
 """The running cell, by its front end's execute request and its host.
 
-The facts of each host are from its source or its documentation; ``notebooks/reference/hosts.md``
-has the same table with the sources.
+The facts of each host are from its source or its documentation, which
+``tests/samples/requests.json`` names; ``notebooks/reference/connect.md`` has the same table.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ SAMPLES = ROOT / "tests" / "samples" / "requests.json"
 REQUESTS = json.loads(SAMPLES.read_text(encoding="utf-8"))
 """Execute requests of front ends; ``source`` says where each was read."""
 ASKS = "%%chat\necho:one two"
-PAGE = ROOT / "notebooks" / "reference" / "hosts.md"
+PAGE = ROOT / "notebooks" / "reference" / "connect.md"
 
 
 @pytest.fixture(params=REQUESTS, ids=lambda sample: sample["host"])
