@@ -320,13 +320,13 @@ def _compare(given: Mapping[str, Any]) -> int:
     read.
     """
     # Loads the readers of all files, which the other commands do without.
-    from chatmagic.study import compare  # noqa: PLC0415
+    from chatmagic.study import compare, comparison_output  # noqa: PLC0415
 
     found = compare.of_files(given["files"])
     if given["json"]:
-        print(json.dumps(compare.to_json(found), indent=1))
+        print(json.dumps(comparison_output.to_json(found), indent=1))
     else:
-        print(compare.as_text(found, every=given["all"]))
+        print(comparison_output.as_text(found, every=given["all"]))
     return int(found.differs)
 
 
@@ -338,9 +338,9 @@ def _methods(given: Mapping[str, Any]) -> int:
     be read, and 2 if none holds a question.
     """
     # Loads the readers of all files, which the other commands do without.
-    from chatmagic.study import methods  # noqa: PLC0415
+    from chatmagic.study import methods, study_files  # noqa: PLC0415
 
-    study = methods.read_study(given["files"])
+    study = study_files.read_study(given["files"])
     if given["json"]:
         print(json.dumps(methods.to_json(study, given["form"]), indent=1))
     else:

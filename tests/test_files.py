@@ -401,7 +401,7 @@ ELSEWHERE = {
     ("session/map/shared_files.py", "open"): "JobFile.open",
     ("jupyter/page/bridge.py", "open"): "a connection with a page",
     ("client/transport.py", "open"): "a connection with a service",
-    ("study/review.py", "truncate"): "a file of `open_to_change`",
+    ("study/review_file.py", "truncate"): "a file of `open_to_change`",
 }
 
 

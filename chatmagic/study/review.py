@@ -6,163 +6,32 @@ the text that a person reads, so a table may get more columns, other answers and
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from chatmagic._files import content_of, folder_lock, open_to_change, replace_content
-from chatmagic._json import digest, iso, json_of_file
-from chatmagic.errors import ChatError, InputError
+from chatmagic._files import content_of, replace_content
+from chatmagic._json import digest, iso
+from chatmagic.errors import InputError
 from chatmagic.safe_text import counted, one_line, without_lone_surrogates
 from chatmagic.session.map.job_file import RowReply
 from chatmagic.session.map.rows import IT
+from chatmagic.study import review_csv
 from chatmagic.study.answers import Scale, cell, listed, rows_of
+from chatmagic.study.review_csv import ReviewRow
+from chatmagic.study.review_file import Drawn, Judgement, ReviewFile, add_lines
 
 KEYS: Final = "123456789acdefghijklmopqrtuvwxyz"
 """Keys of the labels, in their order; b goes back, n takes a note, s skips."""
 GOLD: Final = "gold"
 """Name of the labels of a reviewer without a name."""
-_FORM: Final = 1
 _OF_MODEL: Final = frozenset({"reply", "value", "error", "agree", "replies"})
 """Columns of a map's result, which tell the model's label."""
-_FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of a cell that a spreadsheet computes."""
 _SHOWN: Final = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A person's label of one row.
-
-    Args:
-        key: the row's name in the file.
-        reviewer: the person's name.
-        label: the label; ``None`` for a row that was skipped.
-        note: the person's note.
-        seen: whether the model's label was shown to this person before.
-        at: the time, in ISO 8601 and UTC.
-    """
-
-    key: str
-    reviewer: str
-    label: str | None
-    note: str
-    seen: bool
-    at: str
-
-    @classmethod
-    def of(cls, value: Mapping[str, Any]) -> Judgement | None:
-        """Return the judgement of a line; ``None`` if it is none.
-
-        Args:
-            value: the line's JSON.
-        """
-        names = ("key", "reviewer", "label", "note", "at")
-        key, reviewer, label, note, at = (value.get(name) for name in names)
-        texts = (key, reviewer, note, at)
-        if not all(isinstance(text, str) for text in texts) or not isinstance(label, str | None):
-            return None
-        return cls(str(key), str(reviewer), label, str(note), value.get("seen") is True, str(at))
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """How a sample was drawn, as the first line of a file has it.
-
-    Args:
-        seed: the seed: the sample are the rows whose SHA-256 with the seed comes first.
-        n: number of the rows to review.
-        rows: number of all rows.
-        labels: the labels to choose from.
-        show: the columns that a person reads.
-        at: the time, in ISO 8601 and UTC.
-    """
-
-    seed: int
-    n: int
-    rows: int
-    labels: tuple[str, ...]
-    show: tuple[str, ...]
-    at: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewFile:
-    """What the file of a review holds.
-
-    Args:
-        drawn: how the sample was drawn last; ``None`` for a file that does not exist yet.
-        judgements: all judgements, in their order.
-        unread: number of lines that are neither, such as a damaged one.
-    """
-
-    drawn: Drawn | None
-    judgements: tuple[Judgement, ...]
-    unread: int
-
-    @classmethod
-    def of(cls, path: Path) -> ReviewFile:
-        """Return what a file holds.
-
-        Args:
-            path: the file, which may not exist yet.
-
-        Raises:
-            InputError: it is no file of a review, or cannot be read.
-        """
-        content = content_of(path)
-        drawn = None
-        judgements = []
-        unread = 0
-        for line in (content or b"").splitlines():
-            try:
-                value = json_of_file(line)
-            except ValueError:
-                value = None
-            if isinstance(value, dict) and value.get("review") == _FORM:
-                drawn = _drawn(value) or drawn
-                continue
-            judgement = Judgement.of(value) if isinstance(value, dict) else None
-            if judgement is None:
-                unread += bool(line.strip())
-            else:
-                judgements.append(judgement)
-        if content and drawn is None:
-            raise InputError(f"{path.name} is no file of a review.")
-        return cls(drawn, tuple(judgements), unread)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return how the sample was drawn, and what each person did, as JSON.
-
-        ``labelled`` counts rows whose last judgement is a label, ``skipped`` those without one, and
-        ``changed`` the labels that a person changed after the model's label was shown.
-        """
-        last: dict[str, dict[str, str | None]] = {}
-        changed: Counter[str] = Counter()
-        for each in self.judgements:
-            labels = last.setdefault(each.reviewer, {})
-            before = labels.get(each.key)
-            if each.seen and None not in {before, each.label} and before != each.label:
-                changed[each.reviewer] += 1
-            labels[each.key] = each.label
-        people = [
-            {
-                "reviewer": name,
-                "labelled": sum(label is not None for label in labels.values()),
-                "skipped": sum(label is None for label in labels.values()),
-                "changed": changed[name],
-            }
-            for name, labels in last.items()
-        ]
-        return {"drawn": None if self.drawn is None else asdict(self.drawn), "reviewers": people}
 
 
 class Review:
@@ -230,7 +99,7 @@ class Review:
         self.sample = tuple(by_chance[:n])
         """Places of the rows to review, from 0, in the order in which they are shown."""
         self._drawn = Drawn(self.seed, n, len(rows), self.labels, self.show, "")
-        self._is_drawn = drawn is not None and self._drawn == _without_time(drawn)
+        self._is_drawn = drawn is not None and self._drawn == drawn.without_time
 
     # --- What is shown --------------------------------------------------------------------------
 
@@ -276,21 +145,31 @@ class Review:
             note: a note, in any words.
 
         Raises:
-            InputError: there is no such label.
+            InputError: there is no such label, or the row was not drawn.
             ChatError: the file cannot be written.
         """
         if label is not None and label not in self.labels:
             raise InputError(f"{one_line(repr(label))} is none of the labels.")
+        self._check_drawn(place, f"Row {place}")
         seen = place in self._told
         note = without_lone_surrogates(note).strip()
         now = iso(datetime.now(UTC)) or ""
         given = Judgement(self._keys[place], self.reviewer, label, note, seen, now)
         lines: list[dict[str, Any]] = [asdict(given)]
         if not self._is_drawn:
-            lines.insert(0, {"review": _FORM, **asdict(self._drawn), "at": now})
-        self._append(lines)
+            lines.insert(0, replace(self._drawn, at=now).to_json())
+        add_lines(self.file, lines)
         self._is_drawn = True
         self._judgements.append(given)
+
+    def _check_drawn(self, place: int, where: str) -> None:
+        """Refuse a row outside the sample, unless it was judged before, in an earlier sample."""
+        key = self._keys[place]
+        if place not in self.sample and not any(item.key == key for item in self._judgements):
+            raise InputError(
+                f"{where}: this row was not drawn into the sample. Nothing was recorded.",
+                hint="A larger n draws more rows.",
+            )
 
     @property
     def gold(self) -> list[str | None]:
@@ -320,7 +199,7 @@ class Review:
     def to_json(self) -> dict[str, Any]:
         """Return how the sample was drawn, and what each person did, as of the file."""
         held = ReviewFile.of(self.file)
-        return replace(held, drawn=held.drawn or self._drawn).to_json()
+        return replace(held, draws=held.draws or (self._drawn,)).to_json()
 
     # --- Without a page -------------------------------------------------------------------------
 
@@ -336,17 +215,16 @@ class Review:
         target = Path(path)
         if target.exists():
             raise InputError(f"{target.name} exists already, and may be filled in: it is kept.")
-        lines = io.StringIO()
-        writer = csv.writer(lines)
-        writer.writerow(["id", *(f"text: {name}" for name in self.show), "label", "note"])
+        rows = []
         for place in self.sample:
             given = self.judgement(place)
-            label = "" if given is None else given.label or ""
+            label = None if given is None else given.label
             note = "" if given is None else given.note
-            texts = (_inert(text) for text in (*self._texts[place], label, note))
-            writer.writerow([_id(self._keys[place]), *texts])
+            rows.append(ReviewRow(review_csv.row_id(self._keys[place]), label or "", note))
+        texts = [self._texts[place] for place in self.sample]
+        content = review_csv.to_text(self.show, texts, rows)
         try:
-            replace_content(target, lines.getvalue().encode("utf-8-sig"))
+            replace_content(target, content.encode("utf-8-sig"))
         except OSError as error:
             why = error.strerror or str(error)
             raise InputError(f"{target.name} cannot be written: {why}.") from None
@@ -364,25 +242,18 @@ class Review:
         content = content_of(source)
         if content is None:
             raise InputError(f"There is no file {source.name}.")
-        text = content.decode("utf-8-sig", "replace")
-        head = text.partition("\n")[0]
-        mark = max(",;\t", key=head.count)
-        rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=mark))
-        if not rows or not {"id", "label"} <= rows[0].keys():
-            raise InputError(
-                f"{source.name} has no columns id and label.",
-                hint="review.to_csv(…) writes a file to fill in.",
-            )
-        places = {_id(key): place for key, place in self._places.items()}
+        places = {review_csv.row_id(key): place for key, place in self._places.items()}
         new = []
-        for number, row in enumerate(rows, start=2):
-            label = self._typed_label(row["label"] or "", f"{source.name}, line {number}")
+        for number, row in review_csv.rows_of(content, source.name):
+            where = f"{source.name}, line {number}"
+            label = self._typed_label(row.label, where)
             if label is None:
                 continue
-            if row["id"] not in places:
-                raise InputError(f"{source.name}, line {number}: the table has no such row.")
-            place = places[row["id"]]
-            note = _typed(row.get("note") or "")
+            if row.id not in places:
+                raise InputError(f"{where}: the table has no such row.")
+            place = places[row.id]
+            self._check_drawn(place, where)
+            note = review_csv.as_typed(row.note)
             before = self.judgement(place)
             if before is None or (before.label, before.note) != (label, note):
                 new.append((place, label, note))
@@ -394,7 +265,7 @@ class Review:
         typed = text.strip()
         if not typed:
             return None
-        for label in (typed, _typed(typed)):
+        for label in (typed, review_csv.as_typed(typed)):
             if label in self.labels:
                 return label
         raise InputError(
@@ -408,34 +279,6 @@ class Review:
             f"<review: {self.reviewed:,} of {count} labelled by {one_line(self.reviewer)}, "
             f"drawn from {len(self._keys):,} with seed {self.seed}; {self.file.name}>"
         )
-
-    # --- The file -------------------------------------------------------------------------------
-
-    def _append(self, lines: Sequence[Mapping[str, Any]]) -> None:
-        """Add lines to the file, and bring them to the disk."""
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        try:
-            with folder_lock(self.file.absolute().parent), open_to_change(self.file) as file:
-                end = file.seek(0, io.SEEK_END)
-                if end:
-                    file.seek(end - 1)
-                    if file.read(1) != b"\n":  # of a process that was killed
-                        text = f"\n{text}"
-                file.seek(end)
-                _write(file, text.encode(), end)
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or str(error)
-            raise ChatError(
-                f"{self.file.name} cannot be written: {why}.", hint="The label was not recorded."
-            ) from None
-
-
-def _write(file: io.FileIO, content: bytes, end: int) -> None:
-    """Write lines at the end of a file, whole or not at all, and bring them to the disk."""
-    if file.write(content) != len(content):
-        file.truncate(end)
-        raise OSError("the disk is full")
-    os.fsync(file.fileno())
 
 
 def _labels(labels: Iterable[Any]) -> tuple[str, ...]:
@@ -491,36 +334,3 @@ def _keys(texts: Sequence[Sequence[str]]) -> list[str]:
 def _rank(seed: int, key: str) -> str:
     """Return the place of a row in a random order, which is the same on each machine."""
     return hashlib.sha256(f"{seed}:{key}".encode()).hexdigest()
-
-
-def _drawn(value: Mapping[str, Any]) -> Drawn | None:
-    """Return how a sample was drawn, of a line; ``None`` if it does not say."""
-    numbers = [value.get(name) for name in ("seed", "n", "rows")]
-    lists = [value.get(name) for name in ("labels", "show")]
-    if not all(type(number) is int for number in numbers):
-        return None
-    if not all(isinstance(each, list) for each in lists):
-        return None
-    labels, show = (tuple(map(str, each or ())) for each in lists)
-    seed, n, rows = (int(number or 0) for number in numbers)
-    return Drawn(seed, n, rows, labels, show, str(value.get("at")))
-
-
-def _without_time(drawn: Drawn) -> Drawn:
-    return Drawn(drawn.seed, drawn.n, drawn.rows, drawn.labels, drawn.show, "")
-
-
-def _id(key: str) -> str:
-    """Return a row's name in a CSV file; no spreadsheet takes it for a number."""
-    return f"row-{key[:16]}"
-
-
-def _inert(text: str) -> str:
-    """Return a text that no spreadsheet computes."""
-    return f"'{text}" if text.startswith(_FORMULAS) else text
-
-
-def _typed(text: str) -> str:
-    """Return a text without the mark of :func:`_inert`."""
-    typed = text.strip()
-    return typed[1:] if typed.startswith("'") and typed[1:].startswith(_FORMULAS) else typed

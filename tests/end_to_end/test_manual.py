@@ -22,7 +22,7 @@ from chatmagic.conversation import options, record
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.jupyter.magics import ChatMagics
 from chatmagic.session.map import job_head
-from chatmagic.study import compare, methods
+from chatmagic.study import comparison_output, methods
 
 NOTEBOOKS = ROOT / "notebooks"
 REFERENCE = NOTEBOOKS / "reference"
@@ -189,7 +189,7 @@ def test_the_formats_have_their_versions() -> None:
         "cassette": file_format.VERSION,
         "file of a map": job_head.VERSION,
         "report in ": methods.VERSION,
-        "comparison in ": compare.VERSION,
+        "comparison in ": comparison_output.VERSION,
     }
     assert {name: int(version) for name, version in rows} == written
 

@@ -148,7 +148,7 @@ def test_a_review_has_the_true_labels(tmp_path: Path) -> None:
     """Those of its own reviewer; what is no list of labels is one line."""
     rows = {**study(0.2), "text": [str(n) for n in range(120)]}
     review = chatmagic.review(rows, ["abc"], show="text", file=tmp_path / "r.jsonl")
-    review.give(5, "abc")
+    review.give(review.sample[0], "abc")
     found = chatmagic.agreement(rows, gold=review)
     assert {measure.n for measure in found.measures[2:]} == {1}
     with pytest.raises(InputError, match=r"^gold is a list, and not 5\.$"):

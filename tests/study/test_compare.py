@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,18 +9,17 @@ from typing import Any
 
 import pytest
 from audits import exchange, tape
-from pages import Paper, text_cell
+from pages import Paper
 from row_service import RowService
 from shells import Shell, forget
 
 import chatmagic
-from chatmagic import cli
 from chatmagic.cassette.cassette import copies_before_refresh
 from chatmagic.errors import InputError
 from chatmagic.session.session import Session
 from chatmagic.study import compare
-from chatmagic.study.compare import Comparison, as_text, marked_words, to_json
-from chatmagic.study.sources import read_source
+from chatmagic.study.compare import Comparison
+from chatmagic.study.comparison_output import as_text
 
 Cells = dict[str, str]
 
@@ -196,78 +194,6 @@ def test_a_cassette_without_cells_is_compared_by_its_prompts(tmp_path: Path) -> 
     assert "answered m -> m-2" in text
     assert "[HTTP 500]" in text
     assert "only in the old one" in text
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "marked"),
-    [
-        ("", "", []),
-        ("a b", "a b", [("same", "a b")]),
-        ("a b c", "a x c", [("same", "a "), ("old", "b"), ("new", "x"), ("same", " c")]),
-        ("a", "a b", [("same", "a"), ("new", " b")]),
-        ("a b", "", [("old", "a b")]),
-        ("a b a", "a b b a", [("same", "a b "), ("new", "b "), ("same", "a")]),
-    ],
-)
-def test_words_are_marked(old: str, new: str, marked: list[tuple[str, str]]) -> None:
-    """Word by word; both texts can be put together again."""
-    words = marked_words(old, new)
-    assert words == marked
-    assert "".join(text for mark, text in words if mark != "new") == old
-    assert "".join(text for mark, text in words if mark != "old") == new
-
-
-def test_long_texts_are_compared_in_little_time() -> None:
-    """What is alike at both ends is left out first; a very long difference is one."""
-    old = "the same " * 50_000 + "x " * 5_000
-    new = "the same " * 50_000 + "y " * 5_000
-    words = marked_words(old, new)
-    assert [mark for mark, _ in words] == ["same", "old", "new", "same"]
-
-
-def test_untrusted_text_cannot_act(tmp_path: Path) -> None:
-    """Neither in the table nor in the JSON."""
-    bad = "\x1b[2J\u202e https://evil.example \ud800"
-    old = tape(tmp_path / "old.jsonl", exchange("q\x1b[2J", bad, model="\x1b[31m"))
-    new = tape(tmp_path / "new.jsonl", exchange("q\x1b[2J", f"{bad} more\x07", model="m\x1b]0;x"))
-    found = compare.of_files([old, new])
-    assert not set("\x1b\x07\u202e") & set(as_text(found, every=True))
-    json.dumps(to_json(found)).encode("ascii")
-
-
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its exit code says whether a question differs; what cannot be read is told in one line."""
-    one = tape(tmp_path / "one.jsonl", exchange("q", "a red house"))
-    two = tape(tmp_path / "two.jsonl", exchange("q", "a blue house"))
-    assert cli.main(["compare", str(one), str(one)]) == 0
-    assert "1 question: 1 the same answer." in capsys.readouterr().out
-    assert cli.main(["compare", str(one), str(two)]) == 1
-    text = capsys.readouterr().out
-    assert "a [-red-] house" in text
-    assert "a {+blue+} house" in text
-    assert cli.main(["compare", "--json", str(one), str(two)]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["questions"][0]["causes"] == [{"cause": "asked again", "detail": ""}]
-    assert told["questions"][0]["words"][1:3] == [["old", "red"], ["new", "blue"]]
-    for wrong in ([one], [one, two, one], [one, tmp_path / "none.jsonl"]):
-        assert cli.main(["compare", *map(str, wrong)]) == 2
-        assert capsys.readouterr().err.count("\n") <= 2
-
-
-def test_a_problem_of_a_file_is_told(tmp_path: Path) -> None:
-    """A cassette that holds an exchange twice, and a notebook whose cell was edited."""
-    (tmp_path / "bad.ipynb").write_text(
-        json.dumps({"cells": [text_cell("hi")], "nbformat": 4, "nbformat_minor": 5, "metadata": {}})
-    )
-    source = replace_problem(tmp_path / "bad.ipynb")
-    assert "1 problem: edited" in as_text(compare.compare(source, source))
-
-
-def replace_problem(path: Path) -> Any:
-    """Return a file with a problem."""
-    source = read_source(path)
-    source.problems.append("edited")
-    return source
 
 
 def test_a_refresh_keeps_the_old_text(

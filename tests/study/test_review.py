@@ -10,7 +10,8 @@ import pytest
 
 from chatmagic.errors import ChatError, InputError
 from chatmagic.session.map.job_file import RowReply
-from chatmagic.study.review import KEYS, Review, ReviewFile
+from chatmagic.study.review import KEYS, Review
+from chatmagic.study.review_file import ReviewFile
 
 LABELS = ("good", "bad", "-1")
 
@@ -120,64 +121,6 @@ def test_two_reviewers_give_two_columns() -> None:
     assert review(reviewer="cleo").gold == [None] * 20
 
 
-def test_a_csv_file_is_filled_in_and_read_back() -> None:
-    """With any separator of a spreadsheet; texts are no formulas; the model's label is absent."""
-    found = review()
-    found.give(found.sample[0], "-1", "=note")
-    found.to_csv("l.csv")
-    text = Path("l.csv").read_text("utf-8-sig")
-    head, first, second, *others = text.splitlines()
-    assert head == "id,text: text,label,note"
-    assert first.split(",")[1:] == ["'=text 1", "'-1", "'=note"]
-    assert "good" not in text
-    filled = [head, first, f"{second.rsplit(',', 2)[0]},bad, sure ", *others]
-    Path("l.csv").write_text("\r\n".join(filled).replace(",", ";"), "utf-8-sig")
-    assert found.read_csv("l.csv") == 1  # the first is as it was
-    assert found.read_csv("l.csv") == 0
-    judgement = found.judgement(found.sample[1])
-    assert judgement is not None
-    assert (judgement.label, judgement.note, judgement.seen) == ("bad", "sure", False)
-    with pytest.raises(InputError, match=r"^l\.csv exists already, and may be filled in"):
-        found.to_csv("l.csv")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "There is no file l.csv."),
-        ("", "l.csv has no columns id and label."),
-        ("a,b\n1,2\n", "l.csv has no columns id and label."),
-        ("id,label\nrow-1,good\n", "l.csv, line 2: the table has no such row."),
-        (
-            "id,label\nrow-1,\nrow-2,fine\n",
-            "l.csv, line 3: 'fine' is none of the labels. Nothing was recorded.",
-        ),
-    ],
-)
-def test_a_csv_file_that_does_not_fit_is_one_line(content: str | None, message: str) -> None:
-    """And nothing of it is recorded."""
-    if content is not None:
-        Path("l.csv").write_text(content, "utf-8")
-    found = review()
-    with pytest.raises(InputError) as caught:
-        found.read_csv("l.csv")
-    assert caught.value.message == message
-    assert not found.file.exists()
-
-
-def test_a_damaged_line_costs_only_itself() -> None:
-    """A line that a killed process left unfinished is not joined to the next one."""
-    found = review()
-    found.give(found.sample[0], "good")
-    with found.file.open("ab") as file:
-        file.write(b'{"key": 5}\n[1]\n{"review": 1, "seed": "x"}\n{"key": "ab')
-    again = review()
-    assert ReviewFile.of(again.file).unread == 3
-    again.give(again.sample[1], "bad")
-    assert review().reviewed == 2
-    assert ReviewFile.of(again.file).unread == 3
-
-
 def test_another_file_is_left_alone() -> None:
     """One that is no review's, and one that was drawn otherwise; more labels and rows may come."""
     Path("r.jsonl").write_text('{"a": 1}\n', "utf-8")
@@ -257,6 +200,21 @@ def test_only_its_labels_are_given() -> None:
     assert found.gold == ["2"]
     with pytest.raises(InputError, match=r"^'3' is none of the labels"):
         found.give(0, "3")
+
+
+def test_a_label_of_another_row_is_no_label_of_the_sample() -> None:
+    """So a report may say that the rows were drawn; a row of an earlier sample may be judged."""
+    found = review(n=2)
+    found.give(found.sample[1], "good")
+    with pytest.raises(InputError, match=r"^Row 9: this row was not drawn into the sample\."):
+        found.give(9, "good")
+    found.to_csv("l.csv")
+    fewer = review(n=1)
+    Path("l.csv").write_text(Path("l.csv").read_text("utf-8-sig").replace("good,", "bad,"))
+    assert fewer.read_csv("l.csv") == 1
+    assert [draw.n for draw in ReviewFile.of(found.file).draws] == [2, 1]
+    with pytest.raises(InputError, match=r"^l\.csv, line 3: this row was not drawn"):
+        review(n=1, seed=2, file="other.jsonl").read_csv("l.csv")
 
 
 def test_no_key_is_used_twice() -> None:

@@ -6,6 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from chatmagic.study.asked import Asked, Source
+from chatmagic.study.report_fields import fields_of
+from chatmagic.study.study_files import Study
+
 DRAWN = {"review": 1, "seed": 7, "n": 50, "rows": 300, "labels": ["a"], "show": ["t"], "at": ""}
 AGREEMENT = {
     "level": "nominal",
@@ -45,3 +49,18 @@ def written(path: Path, *lines: Any) -> Path:
     texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
     path.write_text("".join(f"{text}\n" for text in texts))
     return path
+
+
+def study_of(*asked: Asked) -> Study:
+    """Return the study of questions of one file."""
+    source = Source("paper.ipynb", "notebook", "ab" * 32, 10, [*asked])
+    return Study([source], asked=[*asked])
+
+
+def field(study: Study, name: str) -> str:
+    """Return the value of a field of its report."""
+    return "\n".join(next(item.lines for item in fields_of(study) if item.name == name))
+
+
+ONE = Asked(file="paper.ipynb", kind="notebook", place=3, typed="QUESTION", text="ANSWER")
+"""A question of a notebook."""

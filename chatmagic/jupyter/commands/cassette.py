@@ -68,10 +68,10 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
 def _refreshed(cassette: Cassette) -> list[str]:
     """Return the table of the answers that a refresh changed; none if it changed none."""
     # Loads the readers of all files, which a first question does without.
-    from chatmagic.study import compare  # noqa: PLC0415
+    from chatmagic.study import compare, comparison_output  # noqa: PLC0415
 
     found = compare.of_refresh(cassette)
-    return [unlinked(compare.as_text(found))] if found.differs else []
+    return [unlinked(comparison_output.as_text(found))] if found.differs else []
 
 
 def change_cassette(session: Session, *, again: bool = True, off: bool = False) -> str | None:

@@ -22,12 +22,12 @@ def _methods(kernel: Kernel, given: Arguments) -> None:
     person knows is a marked blank. In a terminal ``chatmagic methods`` writes the same.
     """
     # Loads the readers of all files, which a first question does without.
-    from chatmagic.study import methods  # noqa: PLC0415
+    from chatmagic.study import methods, study_files  # noqa: PLC0415
 
     if given.words:
-        study = methods.read_study(_paths(given))
+        study = study_files.read_study(_paths(given))
     else:
-        study = methods.of_conversation(kernel.session.conversation)
+        study = study_files.of_conversation(kernel.session.conversation)
     form: methods.Form = "plain" if given.options.get("--form") else "worldbank"
     is_json = "--json" in given.options
     told = json.dumps(methods.to_json(study, form), indent=1) if is_json else None

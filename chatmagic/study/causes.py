@@ -1,0 +1,225 @@
+"""Causes of another answer: what differs between a question and its earlier self."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from chatmagic._json import turn_digest
+from chatmagic.cassette.interaction import DIGITS
+from chatmagic.conversation import template
+from chatmagic.safe_text import counted, one_line
+from chatmagic.study.asked import Asked
+from chatmagic.study.marked_words import first_difference
+
+Cause = Literal[
+    "prompt", "value", "context", "settings", "model", "not recorded", "asked again", "same answer"
+]
+
+_ALL_FILES: Final = ("max_tokens", "temperature", "stream")
+"""The settings that files of every kind have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Cause of another answer.
+
+    Args:
+        cause: its kind.
+        detail: the change in words; empty for none.
+    """
+
+    cause: Cause
+    detail: str = ""
+
+    def __str__(self) -> str:
+        """Return both in words."""
+        return f"{self.cause}: {self.detail}" if self.detail else self.cause
+
+
+def answer_of(asked: Asked) -> str:
+    """Return the reply, or the error in its place.
+
+    Args:
+        asked: the question.
+    """
+    return f"[{asked.error}]" if asked.text is None else asked.text
+
+
+def changes_of(old: Asked, new: Asked) -> Iterator[Change]:
+    """Yield the causes of another answer, in the order of :data:`Cause`.
+
+    Args:
+        old: the earlier question.
+        new: the later question.
+    """
+    found = [
+        *_prompt_change(old, new),
+        *_context_change(old, new),
+        *_settings_change(old, new),
+    ]
+    models = [*_model_change(old, new)]
+    if not found and old.request != new.request:
+        detail = "the request differs in something that these files do not keep"
+        found.append(Change("not recorded", detail))
+    found.sort(key=lambda change: _ORDER.index(change.cause))
+    if found or models:
+        yield from sorted([*found, *models], key=lambda change: _ORDER.index(change.cause))
+    else:
+        is_same = (answer_of(old), old.date, old.response_id) == (
+            answer_of(new), new.date, new.response_id)  # fmt: skip
+        yield Change("same answer" if is_same else "asked again")
+
+
+_ORDER: Final = ("prompt", "value", "context", "settings", "model", "not recorded")
+
+
+def _prompt_change(old: Asked, new: Asked) -> Iterator[Change]:
+    """Yield a change of the prompt as typed, or of the values in it."""
+    if old.typed.rstrip("\n") != new.typed.rstrip("\n") and old.typed and new.typed:
+        yield Change("prompt", first_difference(old.typed, new.typed))
+    elif old.request == new.request:
+        return
+    elif old.kind == new.kind == "notebook":
+        ours, theirs = _inserted(new), _inserted(old)
+        names = [name for name in {**theirs, **ours} if ours.get(name) != theirs.get(name)]
+        if names:
+            yield Change("value", ", ".join(f"{{{{ {one_line(name, 40)} }}}}" for name in names))
+    elif _has_same_prompt(old, new) is False and (_has_values(old) or _has_values(new)):
+        yield Change("value")
+
+
+def _inserted(asked: Asked) -> dict[str, str]:
+    """Return the digests of the values in a prompt, by their expressions."""
+    return {value.expression: value.sha256 for value in asked.values if value.kind is None}
+
+
+def _has_values(asked: Asked) -> bool:
+    """Return whether values stand in the prompt, as far as that is known."""
+    if asked.kind == "notebook":
+        return bool(_inserted(asked))
+    if asked.prompt is None:
+        return True
+    return not _rest(asked).endswith(asked.typed)
+
+
+def _rest(asked: Asked) -> str:
+    """Return the prompt as sent without the words on the form; empty if it is unknown."""
+    return template.split_form(asked.prompt or "")[1]
+
+
+def _has_same_prompt(old: Asked, new: Asked) -> bool | None:
+    """Return whether two prompts are the same but for their form; ``None`` if that is unknown."""
+    if old.prompt is not None and new.prompt is not None:
+        return _rest(old) == _rest(new)
+    if old.prompt_digest is not None and new.prompt_digest is not None:
+        return old.prompt_digest == new.prompt_digest
+    known, other = (old, new) if old.prompt is not None else (new, old)
+    if known.prompt is None or other.name is None or other.text is None:
+        return None
+    if _form(known, other) != _form(other, known):
+        return None
+    return turn_digest(known.prompt, other.text)[:DIGITS] == other.name
+
+
+def _context_change(old: Asked, new: Asked) -> Iterator[Change]:
+    """Yield changes of what the request carried: turns, instructions, cells above."""
+    if old.request != new.request and old.context != new.context:
+        yield Change("context", _context_words(old, new))
+    if old.request != new.request and old.instructions != new.instructions:
+        words = "other" if old.instructions and new.instructions else "new"
+        yield Change("context", f"{words if new.instructions else 'no'} instructions")
+    if old.thread != new.thread and None not in (old.thread, new.thread):
+        names = [one_line(str(asked.thread), 40) for asked in (old, new)]
+        yield Change("context", f"thread {names[0]} -> {names[1]}")
+    if _in_front(old, new) != _in_front(new, old):
+        yield Change("context", "the cells or the error in front of the prompt")
+
+
+def _in_front(asked: Asked, other: Asked) -> object:
+    """Return what stands in front of a prompt, without its form, to compare it with another."""
+    if asked.kind == "notebook":
+        front = [
+            (value.kind, value.expression, value.sha256)
+            for value in asked.values
+            if value.kind in {"cell", "markdown", "error"}
+        ]
+        return front if other.kind == "notebook" else bool(front)
+    rest = _rest(asked)
+    front_text = rest.removesuffix(asked.typed) if rest.endswith(asked.typed) else ""
+    return front_text if other.kind == asked.kind else bool(front_text)
+
+
+def _context_words(old: Asked, new: Asked) -> str:
+    ours, theirs = new.context, old.context
+    if len(ours) != len(theirs):
+        return f"it carries {counted(len(ours), 'turn')}, and carried {len(theirs):,}"
+    at = next(
+        place for place, pair in enumerate(zip(ours, theirs, strict=True)) if pair[0] != pair[1]
+    )
+    return f"turn {at + 1:,} of {len(ours):,} that it carries has another prompt or reply"
+
+
+def _settings_change(old: Asked, new: Asked) -> Iterator[Change]:
+    """Yield the settings that differ, of those that files of both kinds have."""
+    names = [*dict.fromkeys([*old.settings, *new.settings])]
+    if old.kind != new.kind:
+        names = [name for name in names if name in _ALL_FILES]
+    words = [
+        f"{one_line(name)} {_value(old.settings, name)} -> {_value(new.settings, name)}"
+        for name in names
+        if old.settings.get(name) != new.settings.get(name)
+    ]
+    forms = [_form(asked, other) for asked, other in ((old, new), (new, old))]
+    if not words and forms[0] != forms[1]:
+        words.append("the form, or the content of its schema")
+    if words:
+        yield Change("settings", ", ".join(words))
+
+
+def _form(asked: Asked, other: Asked) -> object:
+    """Return the words on the form in front of a prompt, to compare them with another's."""
+    values = [value for value in asked.values if value.kind == "format"]
+    if asked.prompt is not None and other.prompt is not None:
+        return template.split_form(asked.prompt)[0]
+    if asked.kind == other.kind == "notebook":
+        return [value.sha256 for value in values]
+    return (
+        bool(values)
+        if asked.kind == "notebook"
+        else template.split_form(asked.prompt or "")[0] != ""
+    )
+
+
+def _value(settings: Mapping[str, Any], name: str) -> str:
+    if name not in settings:
+        return "not set"
+    return one_line(json.dumps(settings[name], ensure_ascii=False, default=str), 40)
+
+
+def _model_change(old: Asked, new: Asked) -> Iterator[Change]:
+    """Yield a change of the model, or of the service."""
+    facts = {
+        "asked for": (old.asked_model, new.asked_model),
+        "answered": (old.model, new.model),
+        "fingerprint": (old.system_fingerprint, new.system_fingerprint),
+        "origin": (old.origin, new.origin),
+        "service": (old.service, new.service),
+    }
+    # Only a file of a map has the service, and it has no origin.
+    unknown = {"origin", "service"} if old.kind != new.kind else set()
+    words = [
+        f"{name} {_known(before, name)} -> {_known(after, name)}"
+        for name, (before, after) in facts.items()
+        if before != after and not (name in unknown and None in (before, after))
+    ]
+    if words:
+        yield Change("model", ", ".join(words))
+
+
+def _known(value: str | None, name: str) -> str:
+    if value is None:
+        return "none" if name == "asked for" else "not told"
+    return one_line(value, 40)

@@ -1,0 +1,50 @@
+"""Pairs of questions in two files, the surest first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from studies import ONE
+
+from chatmagic.study import pairs
+from chatmagic.study.asked import Asked
+from chatmagic.study.pairs import partners_of
+
+ROW = replace(ONE, kind="map", place=0, cell=None)
+RIVER = replace(ONE, typed="Name a river", request="1")
+LAKE = replace(ONE, typed="Name a lake", request="2")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        # The cell and the request count before the cell, and the cell before the prompt.
+        ([replace(ONE, cell="a"), replace(ONE, cell="b")], [replace(ONE, cell="b")], {0: 1}),
+        (
+            [replace(ONE, cell="a", request="1"), replace(ONE, cell="a", request="2")],
+            [replace(ONE, cell="a", request="2"), replace(ONE, cell="a", request="1")],
+            {0: 1, 1: 0},
+        ),
+        ([RIVER], [LAKE], {0: 0}),
+        ([RIVER], [replace(LAKE, typed="Why?")], {}),
+        # A row that moved is paired by its request, one with another value by its place.
+        (
+            [replace(ROW, place=n, request=str(n)) for n in (0, 1)],
+            [replace(ROW, place=0, request="1"), replace(ROW, place=1, request="2")],
+            {0: 1, 1: 0},
+        ),
+        ([], [ONE], {}),
+    ],
+)
+def test_partners(old: list[Asked], new: list[Asked], expected: dict[int, int]) -> None:
+    """A question stands beside its earlier self, or alone."""
+    assert partners_of(old, new) == expected
+
+
+def test_very_many_prompts_are_not_compared_with_one_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their number of pairs would be its square."""
+    monkeypatch.setattr(pairs, "MOST_COMPARED", 0)
+    assert partners_of([RIVER], [LAKE]) == {}

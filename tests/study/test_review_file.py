@@ -1,0 +1,46 @@
+"""File of a review, to which lines are only added."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatmagic.study.review import Review
+from chatmagic.study.review_file import ReviewFile
+
+LABELS = ("good", "bad", "-1")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def rows(count: int = 20) -> list[dict[str, Any]]:
+    """Return rows with a text and the model's columns."""
+    return [
+        {"text": f"=text {n}", "reply": "good", "agree": 1.0, "replies": ["good"]}
+        for n in range(count)
+    ]
+
+
+def review(count: int = 20, **options: Any) -> Review:
+    """Return a review of five of these rows."""
+    return Review(rows(count), LABELS, **{"n": 5, "seed": 1, "file": "r.jsonl", **options})
+
+
+def test_a_damaged_line_costs_only_itself() -> None:
+    """A line that a killed process left unfinished is not joined to the next one."""
+    found = review()
+    found.give(found.sample[0], "good")
+    with found.file.open("ab") as file:
+        file.write(b'{"key": 5}\n[1]\n{"review": 1, "seed": "x"}\n{"key": "ab')
+    again = review()
+    assert ReviewFile.of(again.file).unread == 3
+    again.give(again.sample[1], "bad")
+    assert review().reviewed == 2
+    assert ReviewFile.of(again.file).unread == 3
