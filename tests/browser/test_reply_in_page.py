@@ -8,6 +8,7 @@ from typing import Final
 
 import loopback
 from contrast import CONTRAST
+from held import held
 from logged import Emulator, Settings
 from rig import Book, wait
 
@@ -331,6 +332,22 @@ def test_a_streamed_cell_can_be_read_in_both_themes(lab: Open) -> None:
         book.ended(3)
         assert "Two." in book.shown(3)
         assert line not in book.shown(3)
+
+
+def test_thoughts_without_a_beginning_leave_the_reply(lab: Open) -> None:
+    """Until they end they are drawn as the reply; then that is drawn anew, without them."""
+    with held("I think.\n\nIt is *sky*.", "</think>\n\nThe sky ", "is **blue**.") as service:
+        book = lab([service.setup, "%%chat\nWhat is blue?"])
+        book.run(0)
+        book.start(1)
+        book.until("document.querySelector('.chatmagic-reply em')?.textContent === 'sky'")
+        service.go(0)
+        book.until("document.querySelector('.chatmagic-reply')?.textContent.includes('The sky')")
+        assert "I think." not in book.shown(1)
+        service.go(1, 2)
+        book.until("document.querySelector('.chatmagic-reply strong')?.textContent === 'blue'")
+        book.until("document.querySelector('.chatmagic details')?.textContent.includes('I think.')")
+        assert book.page.locator(".chatmagic-reply em").count() == 0
 
 
 def test_json_is_a_tree_that_folds(lab: Open) -> None:
