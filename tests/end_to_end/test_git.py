@@ -91,7 +91,7 @@ def test_tagged_cells_keep_the_conversation(
 def test_two_runs_differ_in_what_was_asked_and_replied() -> None:
     """With the settings of the manual's page nbdime leaves the rest aside."""
     diffing = tool("nbdime.diffing.notebooks")
-    page = (ROOT / "notebooks/reference/git.md").read_text("utf-8")
+    page = (ROOT / "notebooks/reference/keep.md").read_text("utf-8")
     blocks = re.findall(r"(?s)```json\n(.*?)```", page)
     settings = json.loads(next(block for block in blocks if '"Diff"' in block))
     notebook = read(NOTEBOOKS / f"{LESSON}.ipynb")

@@ -56,7 +56,7 @@ def test_a_prompt_goes_round(prompt: str, format: str) -> None:
 
 def test_the_page_gives_the_metadata() -> None:
     """As it is tried here."""
-    page = (ROOT / "notebooks" / "reference" / "git.md").read_text("utf-8")
+    page = (ROOT / "notebooks" / "reference" / "keep.md").read_text("utf-8")
     named = re.search(r'"custom_cell_magics": "([^"]+)"', page)
     assert named is not None
     assert {"custom_cell_magics": named[1]} == METADATA["jupytext"]

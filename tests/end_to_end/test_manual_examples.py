@@ -14,7 +14,7 @@ import subprocess
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import yaml  # type: ignore[import-untyped] # its types are a package of their own
@@ -27,12 +27,18 @@ REFERENCE = ROOT / "notebooks" / "reference"
 FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS: Final = {
     "chatmagic install": "changes this environment; its own tests run it",
-    "pip ": "fetches from a registry",
-    "sphinx-build ": "test_manual builds the site",
+    "jupyter lab": "a server, which tests/browser starts",
+    "jupyter nbconvert": "test_paper converts with it",
+    "nbstripout": "test_git strips with it",
+    "pandoc": "a program of its own",
+    "pip": "fetches from a registry",
+    "pytest": "test_notebooks and test_pytest_plugin run it",
+    "sphinx-build": "test_manual builds the site",
 }
 """Beginnings of lines that do not run here, and why; a shell reads these lines, too."""
 NOT_RUN: Final = {
     "{toctree}": "a list for Sphinx",
+    "tex": "test_paper makes a document with it",
 }
 """Languages of blocks that are no program, and why."""
 
@@ -85,14 +91,20 @@ class Reader:
             case "toml":
                 tomllib.loads(block.code)
             case "yaml":
-                assert yaml.safe_load(block.code)
+                self._workflow(yaml.safe_load(block.code))
             case language:
                 assert language in NOT_RUN
 
+    def _workflow(self, document: dict[str, Any]) -> None:
+        """Have a shell read each step of a workflow; other documents have none."""
+        for job in document.get("jobs", {}).values():
+            for step in job["steps"]:
+                _syntax(step.get("run", ""))
+
     def _line(self, line: str) -> str:
         """Run a shell's line, and return what it showed."""
-        subprocess.run(["bash", "-n", "-c", line], check=True)  # noqa: S607 - the system's shell
-        if line.startswith(tuple(PROGRAMS)):
+        _syntax(line)
+        if re.sub(r"^(\w+=\S+ )*", "", line).startswith(tuple(PROGRAMS)):
             return ""
         *_, last = _parts(shlex.split(line, comments=True), "|")
         command, *target = _parts(last, ">")
@@ -117,6 +129,11 @@ class Reader:
             assert re.search(pattern, self.shown), f"{line!r} is not in {self.shown!r}"
 
 
+def _syntax(script: str) -> None:
+    """Have a shell read lines without running them."""
+    subprocess.run(["bash", "-n", "-c", script], check=True)  # noqa: S607 - the system's shell
+
+
 def _parts(words: list[str], mark: str) -> list[list[str]]:
     """Return the parts of a line between its marks."""
     parts: list[list[str]] = [[]]
@@ -128,7 +145,7 @@ def _parts(words: list[str], mark: str) -> list[list[str]]:
     return parts
 
 
-WRITTEN: Final = ["ask", "connect", "context", "formats", "index", "replies"]
+WRITTEN: Final = ["ask", "connect", "context", "formats", "index", "keep", "replies"]
 """The pages whose blocks all run."""
 
 

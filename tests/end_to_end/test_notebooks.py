@@ -238,7 +238,7 @@ def test_nbval_as_in_ci_fails_at_a_changed_word(tmp_path: Path, offline: dict[st
         cell.source for cell in read(NOTEBOOKS / "05-reproduce.ipynb").cells if "CI" in cell.source
     ]
     install, command = said.split("```sh\n")[1].split("```")[0].splitlines()
-    assert f"{install}\n{command}\n" in (NOTEBOOKS / "reference" / "saving.md").read_text("utf-8")
+    assert f"{install}\n{command}\n" in (NOTEBOOKS / "reference" / "keep.md").read_text("utf-8")
     assert set(install.split()[2:]) == {"chatmagic", "nbval"}
     assert command == (
         'pytest --nbval --nbval-sanitize-with="$(chatmagic sanitize-file)" notebooks/'

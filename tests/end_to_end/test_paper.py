@@ -110,7 +110,7 @@ def test_paper_has_replies_and_no_source_of_them(name: str, latex: dict[str, str
 
 def test_the_manuals_template_has_what_latex_lacks(tmp_path: Path) -> None:
     """It is nbconvert's own, with the lines of the page behind its packages."""
-    page = (NOTEBOOKS / "reference" / "paper.md").read_text("utf-8")
+    page = (NOTEBOOKS / "reference" / "keep.md").read_text("utf-8")
     template = tmp_path / "paper.tex.j2"
     template.write_text(page.partition("```tex\n")[2].partition("```")[0], "utf-8")
     exporter = cast("Any", LatexExporter)(template_file=str(template))
