@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn, Self
 from chatmagic import advice
 from chatmagic.advice import note_at
 from chatmagic.client import config
+from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import (
     ASKS_FOR_USAGE,
     Endpoint,
@@ -26,7 +27,8 @@ from chatmagic.client.endpoint import (
     request_headers,
 )
 from chatmagic.client.halt import Halt
-from chatmagic.client.stream import Asking, CreditTracker, ReplyStream
+from chatmagic.client.service_call import ServiceCall
+from chatmagic.client.stream import ReplyStream
 from chatmagic.client.transport import HttpTransport, Transport
 from chatmagic.errors import ChatError, InputError, NotRecordedError, NotUnderstoodError
 from chatmagic.models import Credits, Message, Origin, Reply
@@ -350,7 +352,7 @@ class ModelList:
     origin: Origin = "live"
 
 
-class ModelStream(Asking):
+class ModelStream(ServiceCall):
     """One request for a list of models: enter it to send, then iterate; it has no fragments."""
 
     models = ModelList(())

@@ -8,10 +8,10 @@ from chatmagic.cassette.cassette import CASSETTE, AnswerSource
 from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.client import config
 from chatmagic.client.client import Client
+from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import (
     ServiceSetup,
 )
-from chatmagic.client.stream import CreditTracker
 from chatmagic.protocol import url
 from chatmagic.session.environment import Environment
 

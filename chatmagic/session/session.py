@@ -19,9 +19,9 @@ from chatmagic.advice import Note, Place
 from chatmagic.archive import table
 from chatmagic.cassette.active import ActiveCassette
 from chatmagic.client.client import Client, ModelList
+from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.halt import Halt
-from chatmagic.client.stream import CreditTracker
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Format, Schema
 from chatmagic.conversation.steering import instructed

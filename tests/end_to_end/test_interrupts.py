@@ -76,7 +76,11 @@ WORKING: Final = (
         "cassette/transports",
         "client/client",
         "client/connections",
+        "client/body",
+        "client/reply_errors",
+        "client/service_call",
         "client/stream",
+        "client/streamed_events",
         "client/transport",
         "conversation/conversation",
         "conversation/state",
@@ -96,7 +100,12 @@ WORKING: Final = (
 )
 """What the worker comes to."""
 CONNECTING: Final = watched(
-    "client/client", "client/connections", "client/halt", "client/stream", "client/transport"
+    "client/client",
+    "client/connections",
+    "client/halt",
+    "client/service_call",
+    "client/stream",
+    "client/transport",
 )
 """Those of them whose lines do other work where a connection is made first."""
 SENDING: Final = watched(

@@ -27,7 +27,7 @@ WORKERS: Final = 4
 PROGRAM: Final = """
 import os, signal, sys, threading
 from chatmagic.session.map import job_file
-from chatmagic.client import stream, transport
+from chatmagic.client import credit_tracker, transport
 from chatmagic.session.map.job import Job
 import chatmagic
 
@@ -51,7 +51,7 @@ def killing(name, original, after=False, torn=False):
         return result if after else original(*args, **options)
     return called
 
-Tracker, File, Transport = stream.CreditTracker, job_file.JobFile, transport.HttpTransport
+Tracker, File, Transport = credit_tracker.CreditTracker, job_file.JobFile, transport.HttpTransport
 Transport.send = killing("as it is sent", Transport.send)
 Tracker.note_requests = killing("as the headers come", Tracker.note_requests)
 Job._keep = killing("before it is stored", Job._keep)

@@ -18,7 +18,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from served import Played
 
-from chatmagic.client import stream
+from chatmagic.client import service_call
 from chatmagic.client.client import Client
 from chatmagic.errors import (
     ChatError,
@@ -53,7 +53,7 @@ class StandingClock(datetime):
 def clock() -> Iterator[None]:
     """Let the client's clock stand still."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream, "datetime", StandingClock)
+        patch.setattr(service_call, "datetime", StandingClock)
         yield
 
 
@@ -91,7 +91,7 @@ def outcome(answer: Answer, pieces: list[bytes], fault: BaseException | None = N
     caught: ChatError | ChatInterrupted | None = None
     try:
         # As fast each time.
-        with mock.patch("chatmagic.client.stream.monotonic", return_value=1.0), stream:
+        with mock.patch("chatmagic.client.service_call.monotonic", return_value=1.0), stream:
             for fragment in stream:
                 assert fragment
                 fragments.append(fragment)

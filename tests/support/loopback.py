@@ -264,6 +264,17 @@ def stream(*pieces: bytes, headers: dict[str, str] | None = None) -> bytes:
     return head(headers=typed) + chunked(*pieces) + CHUNKS_END
 
 
+def pouring(raw: bytes) -> Callable[[Peer], None]:
+    """Make the script that answers as far as the client reads."""
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        with contextlib.suppress(OSError):
+            peer.send(raw)
+
+    return script
+
+
 def playing(*answers: bytes) -> Callable[[Peer], None]:
     """Make the script that gives each request its answer in turn, then the last one again."""
     left = list(answers)

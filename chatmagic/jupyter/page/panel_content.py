@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 from chatmagic import _json, models
 from chatmagic.archive import output
-from chatmagic.client.stream import CreditTracker
+from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.conversation import cell_magics, magic_line
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, owner_of

@@ -19,7 +19,7 @@ from loopback import DONE, Peer, Server, document, event, playing, stream
 from served import WHOLE
 from shells import FIXED, KEY, Shell
 
-from chatmagic.client import stream as streaming
+from chatmagic.client import service_call
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.jupyter.commands.credits import LEAST_PLOTTED, usage
 from chatmagic.models import Reply
@@ -187,7 +187,7 @@ def test_a_service_without_credits_is_not_told_of_them(
     monkeypatch.setenv("CHATMAGIC_AUTH", "none")
     for headers, before in ({}, ""), (told, "spent 0.0123 of 5.00 (the gateway's figure) · "):
         times = iter([100.0])
-        monkeypatch.setattr(streaming, "monotonic", lambda: next(times, 103.2))  # noqa: B023
+        monkeypatch.setattr(service_call, "monotonic", lambda: next(times, 103.2))  # noqa: B023
         script = playing(stream(event("Hi"), USED, DONE, headers=headers))
         cassette = tmp_path / f"{len(headers)}.jsonl"
         with Server(script) as server:
@@ -195,7 +195,7 @@ def test_a_service_without_credits_is_not_told_of_them(
             bare.do(f"%chat_cassette {cassette} --record")
             live = bare.machine("%%chat\nHello?")
         bare.do(f"%chat_reset\n%chat_cassette {cassette} --replay")
-        monkeypatch.setattr(streaming, "monotonic", float)
+        monkeypatch.setattr(service_call, "monotonic", float)
         replayed = bare.machine("%%chat\nHello?")
         for ran in live, replayed:
             assert f"{before}9 + 4 tokens · 3.2 s<" in unescape(ran.html)

@@ -11,7 +11,7 @@ from loopback import document
 from panel_views import HOSTILE, Service, View, turn
 
 from chatmagic.archive.output import HIDDEN
-from chatmagic.client.stream import CreditTracker
+from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.record import owner_of
