@@ -367,7 +367,7 @@ ANOTHER_REPLY: Final = (
     "The model began again, and went on differently: this is a reply of its own, not joined to the "
     "first part. "
     + Advice(
-        notebook="%chat_retry --list shows both, and %chat_retry --pick puts one back.",
+        notebook="%chat_retry --list shows both, and %chat_retry --pick chooses one.",
         python="session.conversation.replies has both.",
         shell="Both are kept.",
     )

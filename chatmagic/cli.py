@@ -268,7 +268,7 @@ def _install(given: Mapping[str, Any]) -> int:
 
 
 def _emulator(given: Mapping[str, Any]) -> int:
-    """Run a local server with the whole interface.
+    """Run a practice server that answers like a chat service.
 
     It is for practice and for tests. Any word is a key that does not begin with 'invalid', and has
     credits of its own.

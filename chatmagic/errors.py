@@ -39,7 +39,7 @@ from chatmagic.safe_text import unlinked
 
 Which = Literal["connect", "first_byte", "silence", "total"]
 
-COST_UNKNOWN: Final = "Nothing was sent again; whether it took credits is not known."
+COST_UNKNOWN: Final = "Nothing was sent again; whether it cost credits is not known."
 """Hint for an answer that broke off before the first text of a reply."""
 
 WHAT_CAME_IS_KEPT: Final = (

@@ -169,7 +169,7 @@ def _lines_above(record: Record) -> list[str]:
     """Return the lines above a reply: the question that it answers again, and a placeholder."""
     lines = [f"{note}." for note in likely_mistakes.placeholder_notes(record.placeholder)]
     if record.in_place_of:
-        does = "This earlier reply is in force" if record.picked else "Asked again"
+        does = "Earlier reply to" if record.picked else "Asked again"
         does = "Continued" if record.continues else does
         lines.insert(0, f"{does}: “{reply_forms.excerpt(record.prompt)}”")
     return lines
@@ -303,7 +303,8 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
         notes.append(f"its reply was continued{after and f' after {after}'}")
     if turn.last is not None:
         count = len(turn.carried)
-        notes.append(f"sent with the last {count:,} turns" if count else "sent with none before it")
+        only = "the last turn" if count == 1 else f"the last {count:,} turns"
+        notes.append(f"sent with only {only}" if count else "sent with none before it")
     return notes + _origin_notes(reply)
 
 
@@ -313,9 +314,9 @@ def _origin_notes(reply: Reply) -> list[str]:
     if reply.origin != "live":
         notes.append(reply.origin)
     if reply.recorded == "emulator":
-        notes.append("of the emulator")
+        notes.append("recorded from the emulator")
     if reply.by_order:
-        notes.append("by order: another request was recorded here")
+        notes.append("chosen by its place: another request was recorded here")
     return notes
 
 

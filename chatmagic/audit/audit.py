@@ -45,10 +45,8 @@ from chatmagic.conversation.record import Record
 from chatmagic.conversation.steering import Instructions, Steering
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import InputError
-from chatmagic.models import Usage
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.secret_scanner import secret_kinds_in
-from chatmagic.render import gauge
 from chatmagic.safe_text import columns, counted, numbered, one_line
 
 LONGEST_NAME: Final = 100
@@ -666,9 +664,9 @@ def findings_text(audits: Sequence[Audit], *, values: bool, summary: bool = Fals
     if len(audits) == 1:
         return "\n".join([*heads, *bodies])
     counts = Counter(audit.in_order for audit in audits)
-    words = [f"{counts[False]:,} of them not in order"] if counts[False] else []
+    words = [f"{counts[False]:,} of them with problems"] if counts[False] else []
     words += [f"{counts[None]:,} not checked in every cell"] if counts[None] else []
-    all_words = ", ".join(words) or "all in order"
+    all_words = ", ".join(words) or "no problem"
     heads = [*heads, f"{len(audits):,} files, {all_words}.", *_pairs(audits)]
     parts = [f"{one_line(a.path, WIDEST)}\n{body}" for a, body in zip(audits, bodies, strict=False)]
     return "\n\n".join(["\n".join(heads), *parts])
@@ -722,14 +720,14 @@ def as_json(audits: Sequence[Audit], *, values: bool) -> str:
 
 def _head(audit: Audit) -> tuple[str, ...]:
     """Return the line of one file."""
-    parts = [f"NOT in order: {counted(len(audit.problems), 'problem')}"] if audit.problems else []
+    parts = [counted(len(audit.problems), "problem").upper()] if audit.problems else []
     if audit.unchecked:
         parts.append(f"{counted(len(audit.unchecked), UNITS[audit.kind])} not checked")
     origins = Counter(row.origin or "?" for row in audit.turns)
     names = ", ".join(f"{count:,} {origin}" for origin, count in origins.items())
     return (
         one_line(audit.path, WIDEST),
-        ", ".join(parts) or "in order",
+        ", ".join(parts) or "no problem",
         counted(len(audit.turns), "turn") + (names and f" ({names})"),
     )
 
@@ -760,7 +758,6 @@ def _of_one(audit: Audit, *, values: bool) -> list[str]:
 
 def _cells(row: Row, unit: str) -> dict[str, str]:
     """Return the cells of a turn's line, by the heads of their columns."""
-    tokens = gauge.usage_words(Usage(row.prompt_tokens, row.completion_tokens, row.total_tokens))
     left, limit = row.credits_left, row.credits_limit
     figures = "?" if left is None else f"{left:,}" + ("" if limit is None else f" of {limit:,}")
     ended = (row.finish_reason if row.state == "complete" else row.state) or "?"
@@ -769,14 +766,22 @@ def _cells(row: Row, unit: str) -> dict[str, str]:
         unit: f"{row.cell_number:,}",
         "prompt": one_line(row.prompt or "", EXCERPT),
         "model": one_line(_model(row), EXCERPT),
-        "tokens": tokens.removesuffix(" tokens") or "?",
+        "tokens": _tokens(row),
         "credits": figures,
-        "took": "?" if row.took is None else f"{row.took:,}",
+        "cost": "?" if row.took is None else f"{row.took:,}",
         "ended": one_line(ended, EXCERPT),
         "origin": row.origin or "?",
-        "agrees": checked[row.agrees],
+        "as asked": checked[row.agrees],
         "order": checked[row.in_order],
     }
+
+
+def _tokens(row: Row) -> str:
+    """Return the token counts of a turn, or their total."""
+    counts = {"sent": row.prompt_tokens, "received": row.completion_tokens}
+    known = [f"{count:,} {word}" for word, count in counts.items() if count is not None]
+    total = "?" if row.total_tokens is None else f"{row.total_tokens:,}"
+    return ", ".join(known) or total
 
 
 def _model(row: Row) -> str:

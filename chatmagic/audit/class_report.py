@@ -37,7 +37,7 @@ LIMITS: Final = (
     "Asked again: by %chat_retry or %chat_continue.",
     "Failed or cut: replies that did not end, and cells that ask and show an error.",
     "Repeated: the same words once more, in a cell of their own.",
-    "Credits: about what the replies took, where the service tells it.",
+    "Credits: the approximate cost of the replies, where the service reports it.",
     "The page shows what the files hold, and no question that was deleted without a trace.",
     "It shows nothing that was asked in another tool.",
     "A person who knows the code can make another seal.",

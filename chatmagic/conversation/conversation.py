@@ -550,7 +550,7 @@ def _followed(now: State, layout: Layout) -> tuple[State, Change | None]:
     left = layout.gone - now.away
     change = None
     if after := dict.fromkeys((s.key for s in now.slots if s.items and s.owner in left), ()):
-        now, change = now.changed("set aside", after)
+        now, change = now.changed("removal", after)
     return replace(now, slots=arranged(now.slots, layout.order), away=layout.gone), change
 
 
@@ -582,7 +582,7 @@ def _brought_back(now: State, owner: str) -> State:
         if now.done[index].kind == "reset" or slot.key in now.done[index].after
     )
     index = next(last, None)
-    if index is None or now.done[index].kind != "set aside":
+    if index is None or now.done[index].kind != "removal":
         return now
     step = now.done[index]
     others = {key: items for key, items in step.before.items() if key != slot.key}

@@ -14,9 +14,7 @@ from chatmagic.conversation.steering import STEERING, Item, Replacement, Steerin
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Position
 
-ChangeKind = Literal[
-    "ask", "re-run", "retry", "reset", "deletion", "set aside", "load", SteeringKind
-]
+ChangeKind = Literal["ask", "re-run", "retry", "reset", "deletion", "removal", "load", SteeringKind]
 
 
 @dataclass(frozen=True, slots=True)

@@ -347,7 +347,7 @@ def _ask(examination: Examination, halt: Halt) -> list[Line]:
     examination.has_asked = answer.is_sent
     credits = answer.whole().credits
     took = answer.took
-    cost = "its cost is not known" if took is None else f"it took {counted(took, 'credit')}"
+    cost = "its cost is not known" if took is None else f"it cost {counted(took, 'credit')}"
     if credits is not None and credits.remaining is not None:
         cost += f", {credits.remaining:,} are left"
     whole = Line("ok", "answer", f"a whole reply arrived; {cost}")

@@ -1,4 +1,4 @@
-"""Emulator: an HTTP server on loopback with the whole interface of the service.
+"""Emulator: an HTTP server on loopback with the interface of the service.
 
 Its ``Server`` header, its model name and its replies say that it is an emulator.
 :mod:`chatmagic.emulator.service` has the rules of its answers, :mod:`chatmagic.emulator.replies`

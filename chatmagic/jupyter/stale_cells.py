@@ -55,7 +55,7 @@ def cost(session: Session, count: int) -> str:
         count: number of requests.
     """
     if session.environment.is_replaying():
-        return "a replay takes no credits"
+        return "a replay costs nothing"
     ledger = session.ledger
     last = next(reversed(ledger.rows), None)
     meter = Meter() if last is None else ledger.meter(last.service)

@@ -220,7 +220,8 @@ def address_rows(kernel: Kernel) -> list[tuple[str, str]]:
     if (clock := kernel.emulator_clock) is not None:
         rows.append(("Clock", f"the emulator's stands still at {clock:%Y-%m-%d %H:%M} UTC."))
     if elsewhere := kernel.elsewhere():
-        rows.append(("Not used here", f"{', '.join(elsewhere)}, set for another address."))
+        be = "was" if len(elsewhere) == 1 else "were"
+        rows.append(("Not used", f"{', '.join(elsewhere)}, which {be} set for another address."))
     return rows
 
 

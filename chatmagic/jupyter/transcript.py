@@ -69,7 +69,7 @@ def marks(
         cause = causes.cause_of(turn.number)
         notes += output.turn_notes(turn, cause, is_hidden=here.hides(turn))
         if turn.reply.took is not None:
-            notes.append(f"took about {turn.reply.took:,}")
+            notes.append(f"cost about {counted(turn.reply.took, 'credit')}")
         return "; ".join(notes)
 
     return notes_on
@@ -367,11 +367,11 @@ def dry_run(preview: Preview, credits: Credits | None) -> Shown:
         rows.append(("Notes", f"{'; '.join(preview.notes)}."))
     lines = ("Dry run: nothing was sent, and nothing is kept.", facts(rows, "Question"))
     rate = preview.rate
-    estimate = "Tokens: no estimate, as no reply has told its tokens yet."
+    estimate = "Tokens: no estimate yet, because no reply has reported its tokens."
     if rate is not None:
-        estimate = f"Tokens are an estimate: the last reported ones are {rate:.2g} a character."
+        estimate = f"The tokens are an estimate: {rate:.2g} per character, as in the last reply."
     left = crediting.words(credits)
-    end = [estimate, f"Before it: {left}."] if left else [estimate]
+    end = [estimate, f"Before this request: {left}."] if left else [estimate]
     return _shown(lines, preview.parts, rate, end, preview.request)
 
 
@@ -466,7 +466,7 @@ def _shown(
     body = json.dumps(request.to_json(), ensure_ascii=False, indent=2)
     rows = [
         (one_line(name), f"{size:,}", *([] if rate is None else [f"{round(rate * size):,}"]))
-        for name, size in (*parts, ("all of it", sum(size for _, size in parts)))
+        for name, size in (*parts, ("in all", sum(size for _, size in parts)))
     ]
     heads = ("Part", "Characters", *([] if rate is None else ["Tokens, about"]))
     shown = f'<pre dir="auto" style="{PROSE}">{escape(visible(body))}</pre>', to_terminal(body)
@@ -479,11 +479,11 @@ CHANGES: Final = {
     "ask": "the question",
     "re-run": "the new reply to",
     "retry": "the new reply to",
-    "pick": "the pick of a reply to",
+    "pick": "the choice of a reply to",
     **{kind: f"the {kind}" for kind in STEERING},
     "reset": "the reset",
     "deletion": "the deletion",
-    "set aside": "the setting aside",
+    "removal": "the removal of deleted cells",
     "load": "the load",
 }
 """The changes of a conversation, as undo and redo name them."""
@@ -495,7 +495,7 @@ def undone(change: Change | None) -> str:
     Args:
         change: the change; ``None`` for none.
     """
-    return _changed("Took back", change, change.went) if change else "Nothing to take back."
+    return _changed("Undone", change, change.went) if change else "Nothing to undo."
 
 
 def redone(change: Change | None) -> str:
@@ -504,12 +504,12 @@ def redone(change: Change | None) -> str:
     Args:
         change: the change; ``None`` for none.
     """
-    return _changed("Redid", change, change.came) if change else "Nothing to do again."
+    return _changed("Redone", change, change.came) if change else "Nothing to redo."
 
 
 def _changed(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
-    words = f"{did} {CHANGES[change.kind]}"
-    if change.kind in {"reset", "deletion", "set aside", "load"}:
+    words = f"{did}: {CHANGES[change.kind]}"
+    if change.kind in {"reset", "deletion", "removal", "load"}:
         count = len(change.came or change.went)
         others = [f"{kind.removesuffix('s')}s" for kind in change.steered]
         parts = [counted(count, "turn")] if count or not others else []

@@ -41,7 +41,7 @@ HEADERS: Final = (
 
 _Value = TypeVar("_Value")
 _HIGHEST: Final = 10**15
-OTHERS: Final = "others may share the quota"
+OTHERS: Final = "others may share the credits"
 """End of a sentence on the credits of an account."""
 _YEAR: Final = timedelta(days=365)
 _FAR_YEAR: Final = 9_000  # so that no sum goes beyond the calendar

@@ -93,7 +93,7 @@ _FIREWALL: Final = _Rule(
 # RFC 9110, section 15; 423 and 424 are of RFC 4918, 425 of 8470, 429 of 6585.
 _RULES: Final[Mapping[int, _Rule]] = {
     401: _BAD_KEY,
-    402: _Rule(RateLimitError, "The service requires more credits", "Add credits in the account."),
+    402: _Rule(RateLimitError, "The account has too few credits", "Add credits to the account."),
     403: _REFUSED._replace(hint=advice.KEY_RIGHTS),
     404: _Rule(
         NotUnderstoodError,

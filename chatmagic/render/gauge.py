@@ -14,6 +14,7 @@ from chatmagic import safe_text
 from chatmagic.models import Credits, Usage
 from chatmagic.protocol import credits as crediting
 from chatmagic.render.sanitize import QUIET
+from chatmagic.safe_text import counted
 
 _CELLS: Final = 10
 _HEIGHT: Final = 5.0  # of a plot, in em
@@ -72,14 +73,14 @@ def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
         model: the model that was requested; ``None`` if none was named.
     """
     temperature, most = parameters.get("temperature"), parameters.get("max_tokens")
-    schema = parameters.get("schema")
+    form, schema = parameters.get("format"), parameters.get("schema")
     # One spelling for 1 and 1.0, for 0 and -0.0: a page may have saved either.
     parts = (
-        None if temperature is None else f"t {temperature + 0.0:g}",
-        None if most is None else f"max {most:,}",
+        None if temperature is None else f"temperature {temperature + 0.0:g}",
+        None if most is None else f"at most {counted(most, 'token')}",
         None if model is None else f"model {safe_text.one_line(model)}",
-        parameters.get("format"),
-        None if schema is None else f"as {safe_text.one_line(schema)}",
+        None if form is None else f"format {form}",
+        None if schema is None else f"schema {safe_text.one_line(schema)}",
     )
     return " · ".join(part for part in parts if part)
 
@@ -92,12 +93,15 @@ def usage_words(usage: Usage | None) -> str:
     """
     if usage is None:
         return ""
-    sent, got, total = usage.prompt_tokens, usage.completion_tokens, usage.total_tokens
-    if sent is not None and got is not None:
-        thought = f" ({usage.reasoning_tokens:,} of thought)" if usage.reasoning_tokens else ""
-        return f"{sent:,} + {got:,} tokens{thought}"
-    count = next((count for count in (total, got, sent) if count is not None), None)
-    return "" if count is None else f"{count:,} tokens"
+    sent, received, total = usage.prompt_tokens, usage.completion_tokens, usage.total_tokens
+    if sent is not None and received is not None:
+        thought = f" ({usage.reasoning_tokens:,} for thoughts)" if usage.reasoning_tokens else ""
+        return f"{counted(sent, 'token')} sent, {received:,} received{thought}"
+    if total is not None:
+        return counted(total, "token")
+    if received is not None:
+        return f"{counted(received, 'token')} received"
+    return "" if sent is None else f"{counted(sent, 'token')} sent"
 
 
 def time_words(seconds: float | None) -> str:
@@ -121,7 +125,7 @@ def large(credits: Credits | None, took: int | None) -> tuple[str, str]:
     """
     if credits is None:
         return "", ""
-    details = [] if took is None else [f"The last turn took about {took:,}."]
+    details = [] if took is None else [f"The last turn cost about {counted(took, 'credit')}."]
     details.append(f"As of {credits.seen_at:%Y-%m-%d %H:%M:%S} UTC.")
     blocks = _blocks(credits)
     bar = "" if blocks is None else f"[{'#' * blocks}{'.' * (_CELLS - blocks)}] "

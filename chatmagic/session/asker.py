@@ -182,7 +182,7 @@ class Asker:
         without: list[str] = []
         if admitted.prepared.source == "service":
             without = self._notes(prepared, settings.service)
-        notes = (*set_aside_note(aside), *news, *found, *prepared.notes, *without)
+        notes = (*removal_note(aside), *news, *found, *prepared.notes, *without)
         return replace(admitted, notes=notes)
 
     def _notes(self, prepared: Prepared, service: ServiceSetup | None) -> list[str]:
@@ -376,8 +376,8 @@ class Asker:
         )
 
 
-def set_aside_note(change: Change | None) -> list[str]:
-    """Return a note that turns were set aside before this one was asked.
+def removal_note(change: Change | None) -> list[str]:
+    """Return a note that turns were left out before this one was asked.
 
     Args:
         change: the change; ``None`` if there was none.
@@ -386,4 +386,4 @@ def set_aside_note(change: Change | None) -> list[str]:
         return []
     turns = [counted(len(change.went), "turn")] if change.went else []
     items = " and ".join([*turns, *(f"the {kind}" for kind in change.steered)])
-    return [f"set aside {items} of cells gone from the page"]
+    return [f"left out {items} of cells that are no longer on the page"]

@@ -22,8 +22,8 @@ from chatmagic.session.feature import Feature, Line, Setting, one_of
 from chatmagic.session.prepare import Prepared
 
 CASSETTE_MODES: Final = {
-    "record": "it answers recorded requests; others are sent and saved",
-    "replay": "nothing is sent, no key is needed",
+    "record": "recorded requests are answered from it, others are sent and saved",
+    "replay": "nothing is sent, and no key is needed",
     "refresh": "every request is sent again and saved",
 }
 """The modes of a cassette, and their effects."""

@@ -76,7 +76,7 @@ def test_paper_shows_what_a_page_shows() -> None:
         "*a* &#60;b&#62;\n\n"
         "**The model refused: No &#42;b&#42;**\n\n"
         "Value of y, kept with this output: 1 character\n\n```\nx\n```\n\n"
-        "*1 + 2 tokens*\n\n"
+        "*1 token sent, 2 received*\n\n"
         "[//]: # (chatmagic)"
     )
 
@@ -90,7 +90,7 @@ def test_thoughts_are_folded_above_the_reply() -> None:
     assert '<details class="chatmagic-value"><summary>Thought: 3 words</summary>' in folded
     assert "&lt;b&gt;Hm&lt;/b&gt;\n\n# so" in folded
     assert "Yes" in rest
-    assert "1 + 9 tokens (6 of thought)" in rest
+    assert "1 token sent, 9 received (6 for thoughts)" in rest
     assert data["text/plain"] == "Yes"
     assert "Hm" not in data["text/markdown"]
     assert Record.from_json(metadata["chatmagic"]).reasoning == turn.reply.reasoning
@@ -150,11 +150,11 @@ def test_what_is_particular_about_a_turn() -> None:
     )
     assert output.turn_notes(turn, Cause("because cell [3] was run again")) == [
         "stale, because cell [3] was run again",
-        "max 7 · model big",
+        "at most 7 tokens · model big",
         "sent with the last 1 turns",
         "replay",
-        "of the emulator",
-        "by order: another request was recorded here",
+        "recorded from the emulator",
+        "chosen by its place: another request was recorded here",
     ]
     notes = output.turn_notes(lacking, None)
     assert notes[0].startswith("sent without the value of x, which was not kept")

@@ -48,10 +48,10 @@ def test_a_notebook_in_order(tmp_path: Path, ran: Ran) -> None:
     code, told = ran(path)
     assert code == 0
     assert told.splitlines() == [
-        f"{path}  in order  2 turns (1 live, 1 replay)",
-        "cell  prompt  model  tokens  credits    took  ended  origin  agrees  order",
-        "2     p       m      1 + 2   99 of 100  1     stop   live    yes     yes",
-        "3     q       m      1 + 2   99 of 100  ?     stop   replay  yes     yes",
+        f"{path}  no problem  2 turns (1 live, 1 replay)",
+        "cell  prompt  model  tokens              credits    cost  ended  origin  as asked  order",
+        "2     p       m      1 sent, 2 received  99 of 100  1     stop   live    yes       yes",
+        "3     q       m      1 sent, 2 received  99 of 100  ?     stop   replay  yes       yes",
     ]
 
 
@@ -115,12 +115,12 @@ def test_what_is_not_in_order_is_told(tmp_path: Path, ran: Ran) -> None:
     code, told = ran(tmp_path)
     assert (code, [said for _, said in faults.values() if said not in told]) == (1, [])
     heads = told.split("\n\n")[0].splitlines()
-    assert heads[-1] == "4 files, 3 of them not in order."
+    assert heads[-1] == "4 files, 3 of them with problems."
     assert [line.split("  ")[0] for line in heads[:-1]] == [
         str(tmp_path / f"{name}.ipynb") for name in faults
     ]
     assert ran("--summary", tmp_path)[1].splitlines() == heads
-    assert ran("--summary", *[tmp_path / "ok.ipynb"] * 2)[1].endswith("all in order.\n")
+    assert ran("--summary", *[tmp_path / "ok.ipynb"] * 2)[1].endswith("2 files, no problem.\n")
     code, told = ran(tmp_path / "none.ipynb")
     assert (code, "is not there." in told) == (1, True)
 
@@ -253,9 +253,9 @@ def test_a_cell_whose_code_may_ask_is_not_checked(tmp_path: Path, ran: Ran) -> N
         1,
         [
             f"{path} 2 cells not checked 2 turns (2 live)",
-            f"{fine} in order 1 turn (1 live)",
-            f"{bad} NOT in order: 1 problem, 1 cell not checked 2 turns (2 live)",
-            "3 files, 1 of them not in order, 1 not checked in every cell.",
+            f"{fine} no problem 1 turn (1 live)",
+            f"{bad} 1 PROBLEM, 1 cell not checked 2 turns (2 live)",
+            "3 files, 1 of them with problems, 1 not checked in every cell.",
         ],
     )
 
@@ -518,7 +518,7 @@ def test_a_pair_is_named_at_both_files_and_in_the_summary(tmp_path: Path, ran: R
     assert (code, told.splitlines()[3:]) == (
         1,
         [
-            "3 files, 3 of them not in order.",
+            "3 files, 3 of them with problems.",
             f"{a} and {b} have the same reply of a service.",
             f"{b} and {c} have the same reply of a service.",
         ],
@@ -669,12 +669,15 @@ def test_a_cassette_is_tabulated(tmp_path: Path, ran: Ran) -> None:
     code, told = ran(path)
     assert code == 0
     assert told.splitlines() == [
-        f"{path}  in order  4 turns (3 live, 1 emulator)",
-        "exchange  prompt  model  tokens  credits  took  ended  origin    agrees  order",
-        "1         a       m      1 + 2   9        2     stop   live      yes     -",
-        "2         b       m      ?       ?        ?     stop   emulator  yes     -",
-        "3         c       m      ?       ?        ?     stop   live      yes     -",
-        "4         d       ?      ?       ?        ?     error  live      yes     -",
+        f"{path}  no problem  4 turns (3 live, 1 emulator)",
+        (
+            "exchange  prompt  model  tokens              credits  cost  ended  origin    "
+            "as asked  order"
+        ),
+        "1         a       m      1 sent, 2 received  9        2     stop   live      yes       -",
+        "2         b       m      ?                   ?        ?     stop   emulator  yes       -",
+        "3         c       m      ?                   ?        ?     stop   live      yes       -",
+        "4         d       ?      ?                   ?        ?     error  live      yes       -",
     ]
 
 

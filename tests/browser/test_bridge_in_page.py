@@ -112,9 +112,9 @@ def test_cells_keep_their_turns(lab: Open, service: Emulator) -> None:
     assert turns(book, 4) == ["a", "c", "b"]
     delete(book, 2)
     assert turns(book, 3) == ["a", "b"]
-    assert "Took back the setting aside (1 turn)" in book.run(3, "%chat_undo")
+    assert "Undone: the removal of deleted cells (1 turn)" in book.run(3, "%chat_undo")
     assert turns(book, 3) == ["a", "c", "b"]
-    assert "Redid the setting aside (1 turn)" in book.run(3, "%chat_redo")
+    assert "Redone: the setting aside (1 turn)" in book.run(3, "%chat_redo")
     assert turns(book, 3) == ["a", "b"]
     book.insert(2, ask("new"))
     book.run(2)

@@ -39,7 +39,7 @@ PANEL: Final = """<div class="chatmagic-panel"><div class="cm-composer">
 <span class="cm-status">Sent.</span><span class="cm-wrong">Wrong.</span></div></div>
 <div class="cm-frame"><div class="cm-log"><p class="cm-empty">Nothing yet.</p>
 <article class="cm-turn"><div class="cm-prompt"><h3 class="cm-who">You</h3>
-<div class="cm-text">Why?</div></div><div class="cm-notes">t 0.2</div>
+<div class="cm-text">Why?</div></div><div class="cm-notes">temperature 0.2</div>
 <div class="cm-reply">Because.</div><div class="cm-foot"><span class="cm-meta">3 tokens</span>
 <button class="cm-button">Copy</button></div></article><article class="cm-turn cm-failed">
 <div class="cm-what"><strong>Failed</strong> Nothing was sent.</div></article>

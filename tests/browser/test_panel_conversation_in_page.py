@@ -103,7 +103,7 @@ def test_one_conversation_with_the_cells(lab: Callable[..., Book], service: Emul
     shown = [["Reply to cell [4] started.", "off"], ["Complete, 2 words.", "off"]]
     assert said.json_value()[3:] == shown
     assert prompts(service)[-1][:2] == ["echo:from a cell", "echo:**Good** morning, $x^2$"]
-    assert "took about 1" in chat.turns.last.inner_text()
+    assert "cost about 1 credit" in chat.turns.last.inner_text()
     mine = chat.turns.nth(1)
     mine.get_by_role("button", name="Ask again").click()
     replies = mine.get_by_role("group", name="Replies")

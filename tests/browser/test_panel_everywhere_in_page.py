@@ -97,7 +97,7 @@ def _keys_reach_everything(chat: Chat) -> None:
             break
     assert seen[:2] == ["Send", "Conversation"]
     log = {"Copy this code", "Put this code into a new cell", "Copy the reply", "Edit the prompt"}
-    assert log <= set(seen[2 : seen.index("Settings in force")])
+    assert log <= set(seen[2 : seen.index("Current settings")])
     assert seen[-4:-2] == ["Put all turns of the panel into the notebook", "Undo"]
     chat.page.keyboard.press("Tab")
     assert not chat.root.locator(":focus").count()

@@ -86,7 +86,7 @@ def _choose_a_model(chat: Chat, service: Emulator) -> None:
     chat.until("Model of the panel's questions: b<b>dd</b>.")
     assert field.evaluate("node => node === document.activeElement")
     assert field.input_value() == "b<b>dd</b>"
-    assert settings.locator("summary").inner_text() == "Settings in force, model b<b>dd</b>"
+    assert settings.locator("summary").inner_text() == "Current settings, model b<b>dd</b>"
     chat.ask("echo:four")
     assert service.requests[-1].body["model"] == "b<b>dd</b>"
     assert "model b<b>dd</b>" in chat.turns.last.locator(".cm-notes").inner_text()
@@ -99,7 +99,7 @@ def _choose_a_model(chat: Chat, service: Emulator) -> None:
     assert field.input_value() == "b<b>dd</b>"
     field.fill("")
     field.press("Tab")
-    chat.until("Model of the panel's questions: the one in force.")
+    chat.until("Model of the panel's questions: the model of the cells.")
     chat.ask("echo:five")
     assert "model" not in service.requests[-1].body
 
@@ -229,15 +229,15 @@ def test_what_can_be_done_with_a_turn(lab: Callable[..., Book], service: Emulato
     assert texts == ["echo:edited", "echo:second"]
     assert "stale" in chat.turns.last.inner_text()
     chat.button("Undo").click()
-    chat.until("Took back the new reply")
+    chat.until("Undone: the new reply")
     chat.button("Redo").click()
-    chat.until("Redid the new reply")
+    chat.until("Redone: the new reply")
     assert chat.focused()
     chat.button("Clear").click()
     chat.until("A new conversation begins")
     chat.root.get_by_text("Nothing has been asked yet").wait_for()
     chat.button("Undo").click()
-    chat.until("Took back the reset")
+    chat.until("Undone: the reset")
     chat.turns.nth(1).wait_for()
     assert chat.turns.locator(".cm-text").all_inner_texts() == texts
 

@@ -245,7 +245,7 @@ def test_the_state_is_seen_and_not_saved(
     shown = shell.do("%chat_credits")
     assert "Replayed from a cassette" in shown.texts[0]
     assert "As of 2026-01-01 12:00:00 UTC.\n" in shown.texts[0]
-    assert "replay; of the emulator" in shell.do("%chat_history").texts[0]
+    assert "replay; recorded from the emulator" in shell.do("%chat_history").texts[0]
     last = [one.outputs[0]["data"]["text/plain"] for one in (live, ran, again, replayed)]
     assert last == ["one"] * 4
     for one in (ran, again, replayed):
@@ -301,10 +301,10 @@ def test_a_hidden_question_of_a_reader_leaves_the_recorded_ones_alone(
     ("words", "said"),
     [
         ("", "record where a person asks, replay where a program does"),
-        ("--record", "record: it answers recorded requests; others are sent and saved"),
+        ("--record", "record: recorded requests are answered from it, others are sent and saved"),
         ("--refresh", "refresh: every request is sent again and saved"),
-        ("--replay", "replay: nothing is sent, no key is needed"),
-        ("--else emulator", "replay: nothing is sent, no key is needed"),
+        ("--replay", "replay: nothing is sent, and no key is needed"),
+        ("--else emulator", "replay: nothing is sent, and no key is needed"),
     ],
 )
 def test_the_choice_says_its_mode(shell: Shell, words: str, said: str) -> None:
@@ -313,7 +313,7 @@ def test_the_choice_says_its_mode(shell: Shell, words: str, said: str) -> None:
     line = f"%chat_cassette {FILE} {words}"
     printed = shell.do(line, cell="c").printed
     assert printed == (
-        f"Cassette chosen here: talk.jsonl, {said}. %chat_cassette shows what is in force.\n"
+        f"Cassette chosen here: talk.jsonl. Mode {said}. %chat_cassette shows the one in use.\n"
     )
     assert shell.machine(line).printed == printed
 
@@ -345,7 +345,7 @@ def test_by_order_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None
 def test_off_goes_back(shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the service, unless the environment says otherwise; and live beats the notebook."""
     shell.do(f"%chat_cassette {FILE} --record")
-    said = "No cassette is chosen here. %chat_cassette shows what is in force.\n"
+    said = "No cassette is chosen here. %chat_cassette shows the one in use.\n"
     assert shell.do("%chat_cassette --off").printed == said
     shell.do("%chat echo:one")
     assert not Path(FILE).exists()

@@ -771,7 +771,7 @@ def test_turns_follow_the_cells_of_the_page(pages: list[Layout], expected: str) 
     assert (changes[-1] is None) == (len(expected) == 3)
     assert talk.follow(pages[-1]) is None
     for change in filter(None, changes):
-        assert (change.kind, prompts(change.went)) == ("set aside", ["b"])
+        assert (change.kind, prompts(change.went)) == ("removal", ["b"])
     if changes[-1] is not None:
         talk.undo()
         # Undone, they stay, though the page still lacks the cell.

@@ -125,7 +125,7 @@ def test_a_reset_leaves_it(item: Steering) -> None:
 @each_item
 def test_a_cell_that_is_gone_takes_it_along(item: Steering) -> None:
     """Rules 12 and 13: set aside, and back with its cell, or with one that it was made to."""
-    talk, change = abc(), Change("set aside", (), (), (item.kind,))
+    talk, change = abc(), Change("removal", (), (), (item.kind,))
     talk.add(item)
     _, held = talk.slots[-1]
     owner = str(item.owner)
@@ -228,7 +228,7 @@ def test_it_stands_where_its_cell_stands() -> None:
     talk.follow(layout("abhcd"))
     assert prompts(talk.stale_turns()) == ["c"]
     change = talk.follow(layout("abcd", gone="h"))
-    assert change == Change("set aside", (), (), ("hiding",))
+    assert change == Change("removal", (), (), ("hiding",))
     assert carries(talk) == ["a", "b", "c", "d"]
     talk.follow(layout("abchd"))
     assert carries(talk) == ["b", "c", "d"]

@@ -201,7 +201,7 @@ def test_one_request_beside_the_conversation() -> None:
     assert body["messages"] == [{"role": "user", "content": QUESTION}]
     assert (body["max_tokens"], body["model"], body["stream"]) == (MOST_TOKENS, "small", True)
     assert "answer: a whole reply arrived; its cost is not known, 9 are left" in first
-    assert "answer: a whole reply arrived; it took 2 credits, 7 are left" in second
+    assert "answer: a whole reply arrived; it cost 2 credits, 7 are left" in second
     assert "streaming: 9 fragments" in second
     assert second.endswith("Nothing wrong. One question was sent.")
     assert [row.entry for row in session.ledger] == ["doctor", "doctor"]

@@ -105,7 +105,7 @@ def test_ollama_by_name(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyP
         # Elsewhere nothing of it holds: neither its model nor its way without a key.
         said = bare.do("%chat_connect https://chat.example.org").texts[0]
         assert "key from CHATMAGIC_API_KEY, sent as x-api-key" in bare.do("%chat").texts[0]
-        assert "Not used here: model, set for another address." in said
+        assert "Not used: model, which was set for another address." in said
         assert len(server.asked) == before
     entries = [row.entry for row in current_session().ledger]
     assert entries == ["models", "cell", "cell"]

@@ -358,7 +358,7 @@ def test_a_stop_fails_only_the_question_that_waits(
     ("code", "shows"),
     [
         ("%chat_history", "one two"),
-        ("%chat_undo", "Took back the question “echo:one two”."),
+        ("%chat_undo", "Undone: the question “echo:one two”."),
         ("%chat_retry --stale", "No cell is stale. Nothing was sent."),
         ("%reload_ext chatmagic", None),
     ],

@@ -192,7 +192,8 @@ def test_printing(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     )
     view.ended(answer(replace(REPLY, text="# Title\r\ntext and the rest")))
     assert capsys.readouterr().out == (
-        " and the rest\n\n(42 of 100 credits left · resets 2026-01-02 00:00 UTC · 3 + 4 tokens)\n"
+        " and the rest\n\n(42 of 100 credits left · resets 2026-01-02 00:00 UTC · "
+        "3 tokens sent, 4 received)\n"
     )
     view.failed()
     assert page.messages == []

@@ -144,7 +144,7 @@ def test_a_setting_belongs_to_the_address_that_it_was_set_for(
     bare.fails("%chat echo:a")
     with Emulator(FIXED) as other:
         said = bare.do(f"%chat_connect {other.url}").texts[0]
-        assert "Not used here: model, extra_headers, set for another address." in said
+        assert "Not used: model, extra_headers, which were set for another address." in said
         bare.fails("%chat echo:b")
         bare.do("%config ChatMagics.model = 'small'")  # as before, and yet set anew
         bare.fails("%chat echo:c")

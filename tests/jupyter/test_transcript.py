@@ -68,7 +68,7 @@ def test_what_is_particular_about_a_turn() -> None:
         "stale",
         "interrupted; stale",
     ]
-    assert transcript.marks(made)(made.turns[2]).endswith("; took about 3")
+    assert transcript.marks(made)(made.turns[2]).endswith("; cost about 3 credits")
     assert "2 stale (run their cells again)" in transcript.listing(made)[1]
 
 
@@ -312,23 +312,23 @@ def test_every_kind_of_change_is_said() -> None:
         "the question “b”.",
         "the question “a”.",
     ]
-    assert [transcript.undone(made.undo()) for _ in changes] == [f"Took back {c}" for c in changes]
-    assert transcript.undone(made.undo()) == "Nothing to take back."
-    assert transcript.redone(made.redo()) == "Nothing to do again."
+    assert [transcript.undone(made.undo()) for _ in changes] == [f"Undone: {c}" for c in changes]
+    assert transcript.undone(made.undo()) == "Nothing to undo."
+    assert transcript.redone(made.redo()) == "Nothing to redo."
     redone = [transcript.redone(made.redo()) for _ in changes]
-    assert redone == [f"Redid {change}" for change in reversed(changes)]
+    assert redone == [f"Redone: {change}" for change in reversed(changes)]
 
 
 def test_a_change_of_instructions_is_said() -> None:
     """By itself, and beside the turns that a step touched."""
     made = Conversation()
     made.add(Instructions.of_text("Be terse.", owner="i"))
-    assert transcript.undone(made.undo()) == "Took back the instructions."
-    assert transcript.redone(made.redo()) == "Redid the instructions."
+    assert transcript.undone(made.undo()) == "Undone: the instructions."
+    assert transcript.redone(made.redo()) == "Redone: the instructions."
     made.add(Turn(prompt="a", reply=Reply("r"), owner="a"))
     set_aside(made, ["a", "i"])
     back = transcript.undone(made.undo())
-    assert back == "Took back the setting aside (1 turn and instructions)."
+    assert back == "Undone: the removal of deleted cells (1 turn and instructions)."
 
 
 def test_a_list_shows_a_prompt_as_rendered_text(shell: Shell) -> None:

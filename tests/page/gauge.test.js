@@ -34,7 +34,7 @@ test("a date of another year shows it, by the service's clock and not by this on
 
 test("it says how old the figures are, and what the last turn took", () => {
   const details = gaugeWords(KNOWN, NOON + 3 * 60_000).details;
-  assert.equal(details[0], "The last turn took about 1.");
+  assert.equal(details[0], "The last turn cost about 1 credit.");
   assert.match(details[1], /^As of .*, 3 min ago\.$/);
   assert.doesNotMatch(gaugeWords(KNOWN, NOON + 59_000).details[1], /ago/);
   assert.deepEqual(gaugeWords(UNKNOWN, NOON).details, []);

@@ -52,7 +52,7 @@ test("the log shows turns and what failed, in order", () => {
   const articles = view.node.all("cm-turn");
   assert.deepEqual(articles.map((node) => node.getAttribute("aria-label")), ["Asked in cell [2]", "Asked in the panel", "Failed"]);
   assert.match(articles[0].textContent, /You, in cell \[2\]/);
-  assert.match(articles[1].textContent, /stale.*Interrupted: this reply.*3 \+ 5 tokens · took about 1/);
+  assert.match(articles[1].textContent, /stale.*Interrupted: this reply.*3 tokens sent, 5 received · cost about 1 credit/);
   assert.equal(articles[2].all("cm-what")[0].textContent, "No credits left.Wait for the reset.");
   assert.equal(view.node.all("cm-empty")[0].hidden, true);
   assert.equal(view.node.all("cm-badge")[0].textContent, "live");
@@ -224,7 +224,7 @@ test("a model is chosen in the settings, and shown as the kernel says it", () =>
   const { model: input, models, rows, summary } = view.settings;
   const fire = (kind) => input.listeners[kind].forEach((listener) => listener({}));
   const [, field] = rows.children;
-  assert.deepEqual([input.value, input.placeholder, summary.textContent], ["", "small", "Settings in force"]);
+  assert.deepEqual([input.value, input.placeholder, summary.textContent], ["", "small", "Current settings"]);
   assert.deepEqual(models.children.map((node) => node.getAttribute("value")), ["small", "large <b>"]);
   assert.equal(models.getAttribute("id"), input.getAttribute("list"));
   input.value = "'large'";
@@ -234,7 +234,7 @@ test("a model is chosen in the settings, and shown as the kernel says it", () =>
   fire("change");
   assert.deepEqual(sent(), [{ kind: "model", model: "'large'" }]);
   receive(MESSAGES.at(-1));
-  assert.deepEqual([input.value, input.placeholder, summary.textContent], ["large", "none is named", "Settings in force, model large"]);
+  assert.deepEqual([input.value, input.placeholder, summary.textContent], ["large", "none is named", "Current settings, model large"]);
   assert.deepEqual(rows.children.map((node) => node.textContent), ["Model", ""]);
   input.value = "hal";
   fire("input");

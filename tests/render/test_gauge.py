@@ -51,11 +51,11 @@ class Page(HTMLParser):
     ("usage", "words"),
     [
         (None, ""),
-        (Usage(1200, 34, 1234), "1,200 + 34 tokens"),
-        (Usage(5, 34, 39, 30), "5 + 34 tokens (30 of thought)"),
+        (Usage(1200, 34, 1234), "1,200 tokens sent, 34 received"),
+        (Usage(5, 34, 39, 30), "5 tokens sent, 34 received (30 for thoughts)"),
         (Usage(total_tokens=5), "5 tokens"),
-        (Usage(completion_tokens=0), "0 tokens"),
-        (Usage(prompt_tokens=7), "7 tokens"),
+        (Usage(completion_tokens=0), "0 tokens received"),
+        (Usage(prompt_tokens=7), "7 tokens sent"),
         (Usage(), ""),
     ],
 )
@@ -68,12 +68,16 @@ def test_tokens_in_words(usage: Usage | None, words: str) -> None:
     ("parameters", "model", "words"),
     [
         ({}, None, ""),
-        ({"temperature": 1.0}, None, "t 1"),
-        ({"temperature": 1}, None, "t 1"),
-        ({"temperature": -0.0}, None, "t 0"),
-        ({"temperature": 10**17}, None, "t 1e+17"),
+        ({"temperature": 1.0}, None, "temperature 1"),
+        ({"temperature": 1}, None, "temperature 1"),
+        ({"temperature": -0.0}, None, "temperature 0"),
+        ({"temperature": 10**17}, None, "temperature 1e+17"),
         ({}, "a\n\x1b" + "b" * 100, f"model a \u241b{'b' * 56}…"),
-        ({"temperature": 0.2, "max_tokens": 2000}, "small", "t 0.2 · max 2,000 · model small"),
+        (
+            {"temperature": 0.2, "max_tokens": 2000},
+            "small",
+            "temperature 0.2 · at most 2,000 tokens · model small",
+        ),
         ({"last": 3, "stream": False, "history": False}, None, ""),
     ],
 )
@@ -86,19 +90,22 @@ def test_the_settings_of_a_request(
 
 def test_the_line_says_credits_tokens_and_settings() -> None:
     """Of its own response; no word of somebody's is a tag, and HTML adds a bar for eyes alone."""
-    known, settings = Usage(1, 2, 3), "t 0.2 · model <b>"
+    known, settings = Usage(1, 2, 3), "temperature 0.2 · model <b>"
     for credits, words in (
         (figures(1000, 750), "750 of 1,000 credits left · reset unknown · "),
         (None, ""),
         (Credits(None, None, None, None, NOW, spent=0.5), "spent 0.5 (the gateway's figure) · "),
     ):
         html, line = gauge.line(credits, known, settings)
-        assert line == f"{words}1 + 2 tokens · {settings}"
+        assert line == f"{words}1 token sent, 2 received · {settings}"
         assert Page(html).heard.strip() == line
     assert gauge.line(None, None) == ("", "")
     # The time stands where no credits do.
     assert gauge.line(figures(1, 1), None, seconds=2.0)[1].endswith("reset unknown")
-    assert gauge.line(None, known, "t 0", 3.21)[1] == "1 + 2 tokens · 3.2 s · t 0"
+    assert (
+        gauge.line(None, known, "temperature 0", 3.21)[1]
+        == "1 token sent, 2 received · 3.2 s · temperature 0"
+    )
     assert Page(gauge.line(None, None, seconds=72.4)[0]).heard.strip() == "1 min 12 s"
 
 
@@ -160,15 +167,15 @@ def test_low_and_empty_are_told_by_words(remaining: int, words: str, colour: str
 
 
 @pytest.mark.parametrize("took", [None, 0, 1234])
-def test_the_large_gauge_says_what_the_last_turn_took_and_when(took: int | None) -> None:
+def test_the_large_gauge_says_what_the_last_turn_cost_and_when(took: int | None) -> None:
     """It is about so much, none, or not said; the bar is for the eyes alone."""
     html, words = gauge.large(figures(10, 5), took)
     page = Page(html)
     assert page.seen == f"▰▰▰▰▰▱▱▱▱▱{page.heard}"
     for text in (words, page.heard):
         assert text.endswith("As of 2026-03-01 12:00:00 UTC.")
-        assert ("took" in text) == (took is not None)
-        assert took is None or f"The last turn took about {took:,}." in text
+        assert ("cost" in text) == (took is not None)
+        assert took is None or f"The last turn cost about {took:,} credit" in text
 
 
 def test_unknown_is_never_zero() -> None:

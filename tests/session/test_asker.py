@@ -41,7 +41,11 @@ def _same(setup: CassetteConfig) -> CassetteConfig:
     [
         (Ask("echo:next", owner="c"), None, ["with 1 turn from the panel"]),
         (Ask("echo:next", entry="panel", last=1), None, ["sent the last 1 of 2 turns"]),
-        (Ask("echo:next"), GONE, ["set aside 1 turn of cells gone from the page", "with 1 turn"]),
+        (
+            Ask("echo:next"),
+            GONE,
+            ["left out 1 turn of cells that are no longer on the page", "with 1 turn"],
+        ),
         (Ask("echo:alone", history=False), GONE, []),
         (Ask(MERGED, entry="cell", history=False), None, [AS_TEXT]),
         (Ask(MERGED, entry="panel", history=False), None, []),

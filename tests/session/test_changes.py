@@ -40,7 +40,7 @@ def test_a_thread_begins_where_the_page_has_its_cell(session: Session, emulator:
     order.remove("s")
     gone, seen = "s", Seen()
     session.run(Ask("c", owner="c"), seen)
-    assert ("began", ["set aside the thread of cells gone from the page"]) in seen.told
+    assert ("began", ["left out the thread of cells that are no longer on the page"]) in seen.told
     sent = [
         [m["content"] for m in request.body["messages"] if m["role"] == "user"]
         for request in emulator.requests

@@ -438,7 +438,7 @@ def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emul
     )
     seen = Seen()
     session.run(Ask("echo:new", owner="n"), seen)
-    assert ("began", ["set aside 1 turn of cells gone from the page"]) in seen.told
+    assert ("began", ["left out 1 turn of cells that are no longer on the page"]) in seen.told
     sent = [message["content"] for message in emulator.requests[-1].body["messages"]]
     assert sent == ["echo:c", "c", "echo:a", "a", "echo:new"]
     assert prompts(session) == ["echo:c", "echo:a", "echo:new"]

@@ -147,7 +147,7 @@ def test_the_reply_alone_is_on_standard_output(ask: Run, emulator: Emulator) -> 
     ran = ask("echo:one", "{{ two }}  three")
     assert (ran.code, ran.out) == (0, "one {{ two }}  three\n")
     assert re.fullmatch(
-        r"\(99 of 100 credits left · resets 2026-01-02 00:00 UTC · 5 \+ 5 tokens\)\n"
+        r"\(99 of 100 credits left · resets 2026-01-02 00:00 UTC · 5 tokens sent, 5 received\)\n"
         r"\(kept, and --continue goes on with it: .*/chatmagic/shell/.*\.json\)\n",
         ran.err,
     )

@@ -48,7 +48,7 @@ _NOT_PUT_IN: Final = (
 """Pattern of a variable in another template language; a second dollar makes a formula."""
 ABOVE_LIMIT: Final = 50_000
 """Default of the setting ``above_limit``, in characters."""
-_NO_MARKDOWN: Final = "the Markdown cells above do not go along: this run does not know them"
+_NO_MARKDOWN: Final = "the Markdown cells above are not sent, as the notebook's file is not known"
 _NAME_IT: Final = (
     "JPY_SESSION_NAME=FILE names the notebook (of papermill, the one that it writes); "
     "--no-markdown sends none anywhere."

@@ -58,8 +58,8 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
     summary = change_cassette(kernel.session, off=off)
     chosen = "No cassette is chosen here."
     if options.file is not None:
-        chosen = f"Cassette chosen here: {Path(options.file).name}, {_mode_words(options)}."
-    lines = [f"{chosen} %chat_cassette shows what is in force."]
+        chosen = f"Cassette chosen here: {Path(options.file).name}. Mode {_mode_words(options)}."
+    lines = [f"{chosen} %chat_cassette shows the one in use."]
     if off and summary and before is not None and before.config.mode == "refresh":
         lines += [summary, *_refreshed(before)]
     return "\n".join([*lines, *_news(kernel.session)])

@@ -42,7 +42,7 @@ _STORAGES: Final[Mapping[str, key_store.Storage]] = {"k": "keyring", "f": "priva
 _FRONT_ENDS: Final[Mapping[Audience, tuple[str, str]]] = {
     "page": ("a page of JupyterLab, Notebook 7 or the like", "a reply is a display of its cell"),
     "text": ("a console or a terminal", "a reply is printed as it arrives"),
-    "machine": ("no person watches", "a reply is shown once, at its end"),
+    "machine": ("a program runs this notebook", "a reply is shown once, at its end"),
 }
 
 _MARKS: Final = {"ok": "✓", "!!": "✗ wrong:", "!": "⚠ to mind:", "?": "? not known:"}
@@ -188,8 +188,10 @@ def _list_models(kernel: Kernel) -> None:
         print(f"  … and {len(names) - MOST_LISTED:,} more.")
     cost = "its answer does not say"
     if took is not None:
-        cost = f"by its answer it took {safe_text.counted(took, 'credit')}"
-    print(f"One request was sent. Whether such a request takes credits is not documented; {cost}.")
+        cost = f"by its answer it cost {safe_text.counted(took, 'credit')}"
+    print(
+        f"One request was sent. It is not documented whether such a request costs credits; {cost}."
+    )
 
 
 def _login(kernel: Kernel, given: Arguments) -> None:

@@ -26,8 +26,18 @@ LEAST_PLOTTED: Final = 10
 """The smallest number of requests that are plotted; fewer are read more easily in the table."""
 MOST_PLOTTED: Final = 100
 """The largest number of bars in the plot."""
-_HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
-_TOLD_ALWAYS: Final = 4
+_HEADS: Final = (
+    "Request",
+    "Time (UTC)",
+    "Asked in",
+    "Tokens sent",
+    "Received",
+    "Credits before",
+    "After",
+    "Cost",
+    "Counted",
+)
+_TOLD_ALWAYS: Final = 5
 """Number of the first columns, which have no figures of credits."""
 _SURE: Final[dict[Sure, str]] = {
     "alone": "alone",
@@ -67,8 +77,7 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
     heads = _HEADS if meter.latest else _HEADS[:_TOLD_ALWAYS]
     if meter.latest:
         captions.append(
-            "Credits before and after each request. Alone: no other request of this kernel had a "
-            f"part in what it took; {OTHERS}."
+            f"Counted alone: no other request of this kernel has a part in this cost; {OTHERS}."
         )
     if (more := len(rows) - MOST_SHOWN) > 0:
         captions.append(f"The latest {MOST_SHOWN}; session.ledger has {more:,} more.")
@@ -97,10 +106,10 @@ def _lately(meter: Meter) -> str:
     took = counted(high, "credit") if low == high else f"{low:,} to {high:,} credits"
     last, each = ("turn", "") if len(costs) == 1 else (f"{len(costs)} turns", " each")
     turns = meter.turns_left(credits.remaining)
-    more = "" if turns is None else f", enough for about {counted(turns, 'more turn')} like that"
+    more = "" if turns is None else f", enough for about {counted(turns, 'more such turn')}"
     if turns == 0:
-        more = ", not enough for one more turn like that"
-    return f"the last {last} took {took}{each}; {left}{more}"
+        more = ", not enough for one more such turn"
+    return f"the last {last} cost {took}{each}; {left}{more}"
 
 
 def _plot(credits: Credits | None, rows: Sequence[LedgerRow]) -> str:
@@ -118,13 +127,12 @@ def _cells(row: LedgerRow, before: LedgerRow | None) -> tuple[str, ...]:
     """
     day = "" if before and before.time.date() == row.time.date() else f"{row.time:%Y-%m-%d} "
     tokens = (row.prompt_tokens, row.completion_tokens)
-    known = [f"{count:,}" for count in tokens if count is not None]
     figures = (row.before, row.after, row.took)
     return (
         f"{row.number:,}",
         "" if row.service == EMULATOR else f"{day}{row.time:%H:%M:%S}",
         row.entry + (f" ({row.error})" if row.error else ""),
-        " + ".join(known),
+        *("" if count is None else f"{count:,}" for count in tokens),
         *("?" if figure is None else f"{figure:,}" for figure in figures),
         _SURE[row.sure],
     )

@@ -53,13 +53,13 @@ def _history(kernel: Kernel, given: Arguments) -> None:
 
 
 def _undo(kernel: Kernel, _: Arguments) -> None:
-    """Take back the last change: a question, a re-run, or a reset."""
+    """Undo the last change: a question, a re-run, or a reset."""
     change = kernel.session.changes.make(Conversation.undo)
     reply_views.show_change(transcript.undone(change), record.change_record("undo"))
 
 
 def _redo(kernel: Kernel, _: Arguments) -> None:
-    """Do the change again that ``%chat_undo`` took back last."""
+    """Redo the last change that ``%chat_undo`` has undone."""
     change = kernel.session.changes.make(Conversation.redo)
     reply_views.show_change(transcript.redone(change), record.change_record("redo"))
 
@@ -68,7 +68,11 @@ def _reset(kernel: Kernel, _: Arguments) -> None:
     """Begin a new conversation; ``%chat_undo`` brings the old one back."""
     change = kernel.session.changes.make(Conversation.reset)
     gone = len(change.went) if change is not None else 0
-    aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
+    aside = (
+        f" It leaves out {counted(gone, 'earlier turn')}; %chat_undo brings the old one back."
+        if gone
+        else ""
+    )
     held = kernel.session.conversation.window().instructions
     stay = "" if held is None else " The instructions still apply."
     reply_views.show_change(

@@ -169,7 +169,7 @@ def _asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask
 
 
 def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
-    """Put a reply back in force, and show it with a record for the notebook."""
+    """Choose a reply, and show it with a record for the notebook."""
     execution = running(kernel.shell)
     replies = kernel.session.conversation.replies[turn.number]
     places = {str(place): reply for place, reply in enumerate(replies, 1)}
@@ -215,9 +215,9 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
 
 
 def _notes(answer: Turn, turn: Turn) -> str:
-    """Return notes on a reply of a turn: whether it is in force, its state and its settings."""
+    """Return notes on a reply of a turn: whether it is current, its state and its settings."""
     notes = (
-        "in force" if answer.number == turn.number else "",
+        "current" if answer.number == turn.number else "",
         "" if answer.state == "complete" else answer.state,
         gauge.settings_words(answer.parameters, answer.asked_model),
         gauge.usage_words(answer.reply.usage),
@@ -312,7 +312,7 @@ def _outcome(answer: Message, names: str) -> str:
     if answer["outcome"] == "queued":
         return QUEUED
     if answer["outcome"] == "started":
-        return f"Running {counted(answer['count'], 'cell')} again, in order."
+        return f"Running {counted(answer['count'], 'cell')} again, from top to bottom."
     return f"This page cannot run cells. Run these, in this order: {names}."
 
 
@@ -333,7 +333,7 @@ RETRY: Final = Command(
         ),
         Option("--yes", "send more than two requests without a question"),
         Option("--list", "list its replies, with the settings of each"),
-        Option("--pick K", "put back reply K of those since its own cell ran"),
+        Option("--pick K", "choose reply K of those since its own cell ran"),
         Option("--stale", "run the stale cells again, after a yes"),
     ),
     forms=(

@@ -32,8 +32,8 @@ def _instruct(kernel: Kernel, given: Arguments) -> None:
 
     The text below ``%%chat_instructions`` is sent in front of the first message of each request, as
     typed: ``{{ }}`` is not evaluated. An empty cell ends the instructions above it;
-    ``%chat_undo`` takes back the effect of such a cell. ``%chat_instructions`` shows the
-    instructions in force.
+    ``%chat_undo`` undoes such a cell. ``%chat_instructions`` shows the
+    instructions that apply here.
     """
     file = given.options.get("--from", "")
     if given.cell is None:
@@ -97,7 +97,7 @@ def _thread(kernel: Kernel, given: Arguments) -> None:
 
     A request carries only the turns of its thread. ``%chat_thread NAME`` begins a thread, or
     continues it, and ``%chat_thread main`` goes back to the first one. ``%chat_thread`` alone lists
-    the threads; ``%chat_undo`` takes any of this back. For one question: ``%%chat --thread NAME``.
+    the threads; ``%chat_undo`` undoes any of this. For one question: ``%%chat --thread NAME``.
     """
     if not given.words:
         kernel.background.wait()
@@ -142,10 +142,10 @@ def _delete(kernel: Kernel, name: str) -> None:
     threads = kernel.session.conversation.threads
     change = kernel.session.changes.make(lambda conversation: conversation.delete(name))
     gone = 0 if change is None else len(change.went)
-    words = f"The thread {name}: {counted(gone, 'turn')} set aside; %chat_undo takes that back."
+    words = f"The thread {name} was deleted ({counted(gone, 'turn')}); %chat_undo brings it back."
     if name not in threads:
         there = ", ".join(threads)
-        words = f"There is no thread {name}. The threads: {there}. No turn was set aside."
+        words = f"There is no thread {name}. The threads: {there}. Nothing was deleted."
     reply_views.show_change(words, ThreadStart(name).to_json("deletion"))
 
 
@@ -169,7 +169,7 @@ def _hide(kernel: Kernel, given: Arguments) -> None:
     """Leave a turn out of the requests below this cell.
 
     ``%chat_hide 2`` hides the second turn of the thread that the cell stands in, as
-    ``%chat_history`` numbers them; ``%chat_undo`` takes that back. Nothing is deleted. When the
+    ``%chat_history`` numbers them; ``%chat_undo`` undoes that. Nothing is deleted. When the
     turn's cell asks again, its new turn is not hidden. At a question: ``%%chat --hide``.
     """
     here = kernel.window(owns=True)
@@ -201,7 +201,7 @@ THREAD: Final = Command(
     _thread,
     (
         Option("--fork N", "begin it with the turns up to number N of this thread"),
-        Option("--delete", "set the turns of a thread aside"),
+        Option("--delete", "delete a thread; %chat_undo brings it back"),
     ),
     forms=("[THREAD]", "--fork THREAD", "--delete THREAD"),
     waits=False,

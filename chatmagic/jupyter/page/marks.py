@@ -16,16 +16,15 @@ from chatmagic.session.session import Session
 
 MARKS: Final[Mapping[str, str]] = {
     "stale": "Stale, {}. Run the cell again to renew it.",
-    "taken back": "Not in the conversation any more: this reply was taken back, by an undo, a "
-    "reset or a load, or its question's own cell has run again. Run the cell again for a new "
-    "reply.",
-    "instructions taken back": "Not in force any more: these instructions were taken back, by an "
-    "undo or a load. Run the cell again to set them.",
-    "thread taken back": "Not in force any more: this thread was taken back, by an undo or a load. "
+    "taken back": "No longer in the conversation: an undo, a reset or a load removed this reply, "
+    "or its question's own cell has run again. Run the cell again for a new reply.",
+    "instructions taken back": "No longer applied: an undo or a load removed these instructions. "
+    "Run the cell again to apply them.",
+    "thread taken back": "No longer applied: an undo or a load removed this thread. "
     "Run the cell again to begin it.",
-    "replaced": "{} to this question is in force, asked by {}; its own reply is "
-    "kept. %chat_retry --list lists all replies, and --pick puts one back.",
-    "hiding taken back": "Not in force any more: this was taken back, by an undo or a load. "
+    "replaced": "{}, asked by {}, is now the reply to this question. This cell's own reply is "
+    "kept. %chat_retry --list lists all replies, and --pick chooses one.",
+    "hiding taken back": "No longer applied: an undo or a load removed this. "
     "Run the cell again to hide or show the turn.",
 }
 """The marks of cells in the page; the mark of a stale cell gets its cause."""
@@ -37,7 +36,7 @@ OLDER: Final = (
     "Not in the conversation: this output is older than the kernel. Save the notebook, and "
     "%chat_load restores its turn without asking; or run the cell again."
 )
-_SHOWN: Final = 40  # characters of the asker of a reply in force
+_SHOWN: Final = 40  # characters of the asker of the current reply
 
 
 class PageMarks:

@@ -16,7 +16,7 @@ from chatmagic.jupyter.transcript import redone, undone
 from chatmagic.session.session import Session
 
 CLEARED: Final = "A new conversation begins; Undo brings the old one back."
-CLEARED_THREAD: Final = "The turns of the thread {} are set aside; Undo brings them back."
+CLEARED_THREAD: Final = "The thread {} begins again without its turns; Undo brings them back."
 
 
 class PanelChanges:
@@ -64,7 +64,7 @@ class PanelChanges:
         return CLEARED
 
     def pick(self, request: ViewRequest) -> None:
-        """Put another reply to a turn's question in force, if both are still there.
+        """Choose another reply to a turn's question, if both are still there.
 
         Args:
             request: has the numbers of the turn and of the other reply.

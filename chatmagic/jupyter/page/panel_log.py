@@ -51,7 +51,7 @@ class PanelLog:
         self.thread = ""
         """The thread that was chosen in a panel; empty for the last cell's thread."""
         self.model = ""
-        """The model that was chosen in a panel; empty for the model in force."""
+        """The model that was chosen in a panel; empty for the current model."""
         self._announced = dict(self.entries().window()[0])
         self._shown_state: tuple[Any, Any] | None = None
 

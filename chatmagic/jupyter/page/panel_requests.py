@@ -138,7 +138,7 @@ class PanelRequests:
         self._feed.publish()
 
     def _model(self, request: ViewRequest) -> None:
-        """Ask another model from now on, or the one in force."""
+        """Ask another model from now on, or that of the cells."""
         typed = request.message["model"]
         name = unquoted(typed)
         # A cell that is made of the turn names it as a word behind -m.
@@ -146,5 +146,5 @@ class PanelRequests:
             request.notify(NO_MODEL.format(one_line(typed, 40)))
         else:
             self._log.model = name
-            request.notify(MODEL.format(name or "the one in force"))
+            request.notify(MODEL.format(name or "the model of the cells"))
         self._feed.publish()

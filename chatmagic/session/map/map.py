@@ -194,7 +194,7 @@ def _cost(job: Job, requests: int) -> str:
     meter = job.sender.meter
     cost = meter.about(requests)
     if cost is not None:
-        return f" and {counted(cost, 'credit')}, as requests took lately"
+        return f" and {counted(cost, 'credit')}, by the cost of recent requests"
     if meter.answers and not meter.latest:
         return ""  # the answers tell no credits
     return "; their cost in credits is not known before the first answers"

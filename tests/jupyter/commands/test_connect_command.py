@@ -233,7 +233,7 @@ def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFi
         assert "blue-team" not in state
         assert "blue-team" not in repr(current_session().clients.__dict__)
         said = shell.do(f"%chat_connect {other.origin}").texts[0]
-        assert "Not used here: extra_headers, set for another address." in said
+        assert "Not used: extra_headers, which was set for another address." in said
         assert "extra_headers =" not in shell.do("%chat").texts[0]
         shell.machine("%chat hello")
         shell.do(f"%chat_connect {here.origin}")

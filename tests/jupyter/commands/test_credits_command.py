@@ -37,11 +37,11 @@ def test_credits(shell: Shell, emulator: Emulator) -> None:
     shell.machine("%chat echo:a")
     known = shell.do("%chat_credits")
     assert "7 of 10 credits left" in known.texts[0]
-    assert "took" not in known.texts[0]
+    assert "cost about" not in known.texts[0]
     assert "As of 2026-01-01 12:00:00 UTC" in known.texts[0]
     assert "2026-01-02 00:00 UTC" in known.html
     shell.machine("%chat echo:b")
-    assert "took about 3" in shell.do("%chat_credits").texts[0]
+    assert "cost about 3 credits" in shell.do("%chat_credits").texts[0]
     low = shell.machine("%chat echo:c")
     assert "credits low: 1 of 10 left" in low.html
     assert "credits low: 1 of 10 left" in shell.do("%chat_credits").texts[0]
@@ -89,14 +89,14 @@ def test_run_all_stops_at_the_budget(bare: Shell, account: Account) -> None:
         "",
         "",
         "",
-        "12 of the budget of 15 credits are used; others may share the quota.\n",
+        "12 of the budget of 15 credits are used; others may share the credits.\n",
         "",
     ]
     for code in ("%%chat\nHello?", "import chatmagic\nchatmagic.ask('Hello?')"):
         failed = bare.fails(code, person=False)
         assert failed.traceback[0] == (
             "BudgetError: The budget of 15 credits is not enough: 15 used or reserved, and this "
-            "may take 3 credits; others may share the quota. Nothing was sent."
+            "may take 3 credits; others may share the credits. Nothing was sent."
         )
     assert account.left == 100 - 15
     assert len(current_session().conversation) == 5
@@ -135,28 +135,28 @@ def test_a_cassettes_answers_count_nothing(bare: Shell, account: Account, tmp_pa
 
 
 def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
-    """In a sentence, a plot and a table, which says once that others may share the quota."""
+    """In a sentence, a plot and a table, which says once that others may share the credits."""
     assert bare.do("%chat_credits --usage").texts == ["No request was sent from this kernel yet."]
     bare.machine("%%chat\nHello?")
     assert "known from the second answer on" in bare.do("%chat_credits --usage").texts[0]
     bare.machine("%%chat\nHello?")
     second = bare.do("%chat_credits --usage").texts[0]
-    assert ": the last turn took 3 credits; " in second
-    assert ", enough for about 31 more turns like that.\n" in second
+    assert ": the last turn cost 3 credits; " in second
+    assert ", enough for about 31 more such turns.\n" in second
     bare.do("import chatmagic")
     for _ in range(4):
         bare.do("chatmagic.ask('Hello?')")
     usage = bare.do("%chat_credits --usage")
     lines = usage.texts[0].splitlines()
     assert lines[0].endswith(
-        ": the last 5 turns took 3 credits each; 82 of 100 credits left, "
-        "resets 2099-01-01 00:00 UTC, enough for about 27 more turns like that."
+        ": the last 5 turns cost 3 credits each; 82 of 100 credits left, "
+        "resets 2099-01-01 00:00 UTC, enough for about 27 more such turns."
     )
     assert " ".join(lines[1].split()) == (
-        "Request Time (UTC) Asked in Tokens Before After Took Sure"
+        "Request Time (UTC) Asked in Tokens sent Received Credits before After Cost Counted"
     )
-    assert " ".join(lines[3].split()[-8:]) == "cell 1 + 2 97 94 3 alone"
-    assert " ".join(lines[7].split()[2:]) == "python 1 + 2 85 82 3 alone"
+    assert " ".join(lines[3].split()[-7:]) == "cell 1 2 97 94 3 alone"
+    assert " ".join(lines[7].split()[2:]) == "python 1 2 85 82 3 alone"
     assert "<details>" not in usage.html
     for _ in range(4):
         bare.do("chatmagic.ask('Hello?')")
@@ -198,9 +198,9 @@ def test_a_service_without_credits_is_not_told_of_them(
         monkeypatch.setattr(service_call, "monotonic", float)
         replayed = bare.machine("%%chat\nHello?")
         for ran in live, replayed:
-            assert f"{before}9 + 4 tokens · 3.2 s<" in unescape(ran.html)
+            assert f"{before}9 tokens sent, 4 received · 3.2 s<" in unescape(ran.html)
             assert ran.records[0]["seconds"] == 3.2
-        assert "9 + 4 tokens; 3.2 s" in bare.do("%chat_retry --list").texts[0]
+        assert "9 tokens sent, 4 received; 3.2 s" in bare.do("%chat_retry --list").texts[0]
         bare.do("%chat_cassette --off")
         for command in "%chat", "%chat_credits", "%chat_credits --usage", "%chat --dry Why?":
             said = bare.do(command).texts[0].replace("No answer has reported credits.", "")

@@ -13,9 +13,9 @@ def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
     """Each takes its step, says which, and leaves a record of its own."""
     shell.page("%%chat\necho:a", "one")
     said = {
-        "%chat_undo": ("undo", "Took back the question “echo:a”."),
-        "%chat_redo": ("redo", "Redid the question “echo:a”."),
-        "%chat_reset": ("reset", "A new conversation begins. 1 turn set aside"),
+        "%chat_undo": ("undo", "Undone: the question “echo:a”."),
+        "%chat_redo": ("redo", "Redone: the question “echo:a”."),
+        "%chat_reset": ("reset", "A new conversation begins. It leaves out 1 earlier turn;"),
     }
     for code, (kind, words) in said.items():
         ran = shell.machine(code)
@@ -23,12 +23,12 @@ def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
         assert ran.records == [sealed({"version": 1, "kind": kind}, data)]
         assert ran.texts[0].startswith(words)
     assert len(current_session().conversation) == 0
-    assert shell.machine("%chat_undo").texts == ["Took back the reset (1 turn)."]
+    assert shell.machine("%chat_undo").texts == ["Undone: the reset (1 turn)."]
     shell.machine("%chat_undo")
-    assert shell.machine("%chat_undo").texts == ["Nothing to take back."]
+    assert shell.machine("%chat_undo").texts == ["Nothing to undo."]
     shell.page("%chat echo:b", "two")
     assert asked(emulator)[-1] == ["echo:b"]
-    assert shell.machine("%chat_redo").texts == ["Nothing to do again."]
+    assert shell.machine("%chat_redo").texts == ["Nothing to redo."]
 
 
 def test_history(shell: Shell) -> None:
@@ -63,7 +63,7 @@ def test_history_finds_turns(shell: Shell) -> None:
     shell.machine("%%chat\necho:about {{ secret[:7] }}")
     shell.machine("%%chat\necho:other")
     found = shell.do("%chat_history σΩΜΑ AT the")
-    assert "(t 0.5" in found.texts[0]
+    assert "(temperature 0.5" in found.texts[0]
     assert "1 of 3 turns holds “σΩΜΑ AT the”. %chat_history 1 shows" in found.texts[0]
     assert "<td" in found.html
     assert "2. echo:about {{ secret[:7] }}" in shell.do("%chat_history secret").texts[0]

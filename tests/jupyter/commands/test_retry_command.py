@@ -59,9 +59,9 @@ def test_replies_are_listed_and_picked(shell: Shell, emulator: Emulator) -> None
     listed = shell.page("%chat_retry --list", "l")
     assert listed.texts[0].splitlines() == [
         "1. one, two,",
-        "   (max 2; 3 + 2 tokens)",
+        "   (at most 2 tokens; 3 tokens sent, 2 received)",
         "2. one, two,",
-        "   (in force; max 2; 3 + 2 tokens)",
+        "   (current; at most 2 tokens; 3 tokens sent, 2 received)",
         "Turn 1: count to 9",
     ]
     # As a run of all cells would find it, whatever their numbers were.
@@ -70,13 +70,13 @@ def test_replies_are_listed_and_picked(shell: Shell, emulator: Emulator) -> None
     assert picked.texts == ["one, two, "]
     assert picked.records[0]["kind"] == "pick"
     sent = len(asked(emulator))
-    assert "1. one, two,\n   (in force" in shell.page("%chat_retry --list 1", "l").texts[0]
+    assert "1. one, two,\n   (current" in shell.page("%chat_retry --list 1", "l").texts[0]
     assert "reply 1 of 2" in shell.page("%chat_history", "h").texts[0]
     refused = shell.run("%chat_retry --pick 3", cell="p").traceback[0]
     assert "--pick takes the number of a reply, from 1 to 2. Nothing was sent" in refused
-    assert shell.page("%chat_undo", "u").texts == ["Took back the pick of a reply to “count to 9”."]
-    assert shell.page("%chat_undo", "u").texts == ["Took back the new reply to “count to 9”."]
-    assert "1. one, two,\n   (in force" in shell.page("%chat_retry --list", "l").texts[0]
+    assert shell.page("%chat_undo", "u").texts == ["Undone: the choice of a reply to “count to 9”."]
+    assert shell.page("%chat_undo", "u").texts == ["Undone: the new reply to “count to 9”."]
+    assert "1. one, two,\n   (current" in shell.page("%chat_retry --list", "l").texts[0]
     # What an undo took back is there; and 1 is of the last run of the question's own cell.
     assert shell.page("%chat_retry --pick 1", "p").texts == ["one, two, "]
     assert len(asked(emulator)) == sent
@@ -101,11 +101,11 @@ def test_settings_are_compared(
     ]
     for message in ran.messages:  # also while they arrive
         assert re.search(
-            r'<p class="chatmagic-compared"[^>]*>t [01].5', message["data"]["text/html"]
+            r'<p class="chatmagic-compared"[^>]*>temperature [01].5', message["data"]["text/html"]
         )
     (first, second) = ran.outputs
-    assert ">t 0.5 · max 3</p>" in first["data"]["text/html"]
-    assert "**t 1.5 · max 3**" in second["data"]["text/markdown"]
+    assert ">temperature 0.5 · at most 3 tokens</p>" in first["data"]["text/html"]
+    assert "**temperature 1.5 · at most 3 tokens**" in second["data"]["text/markdown"]
     asked_for, answers = list[str](), iter(["no", "yes"])
 
     def answer(words: str) -> str:
@@ -120,9 +120,14 @@ def test_settings_are_compared(
     assert asked_for == [f"4 requests: {quote}\nAsk? [y/N] "] * 2
     assert models(emulator)[4:] == ["A", "B", "A", "B"]
     listed = shell.page("%chat_retry --list 1", "l").texts[0]
-    assert "1. a\n   (max 3; 1 + 1 tokens)" in listed
-    assert "5. a\n   (t 0 · max 3 · model B; 1 + 1 tokens)" in listed
-    assert "7. a\n   (in force; t 1.5 · max 3 · model B; 1 + 1 tokens)" in listed
+    assert "1. a\n   (at most 3 tokens; 1 token sent, 1 received)" in listed
+    assert (
+        "5. a\n   (temperature 0 · at most 3 tokens · model B; 1 token sent, 1 received)" in listed
+    )
+    assert (
+        "7. a\n   (current; temperature 1.5 · at most 3 tokens · model B; 1 token sent, 1 received)"
+        in listed
+    )
     shell.page("%chat echo:**b** <script>", "b")
     html = shell.page("%chat_retry --list", "l").html
     assert "<strong>b</strong> &lt;script&gt;" in html
@@ -281,9 +286,11 @@ def test_a_reply_at_its_limit_is_gone_on_with(shell: Shell, emulator: Emulator) 
     ]
     assert bodies(emulator)[2]["max_tokens"] == 3
     rows = shell.page("%chat_history", "h").texts[0]
-    assert "(reply 2 of 2; max 3; its reply was continued after “one, two, three,”;" in rows
+    assert (
+        "(reply 2 of 2; at most 3 tokens; its reply was continued after “one, two, three,”;" in rows
+    )
     assert shell.page("%chat_undo\n%chat_undo", "z").texts[1:] == [
-        "Took back the new reply to “count to 9”."
+        "Undone: the new reply to “count to 9”."
     ]
     assert current_session().conversation.turns[1].reply.text == one
 

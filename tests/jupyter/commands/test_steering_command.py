@@ -80,7 +80,7 @@ def test_a_role_of_their_own_where_the_user_says_so(shell: Shell, emulator: Emul
     assert "system_role = True" in shell.do("%chat").texts[0]
     with Emulator() as other:
         said = shell.do(f"%chat_connect {other.url}").texts[0]
-        assert "Not used here: system_role, set for another address." in said
+        assert "Not used: system_role, which was set for another address." in said
 
 
 def test_what_is_shown_of_them(shell: Shell) -> None:
@@ -259,14 +259,14 @@ def test_a_fork_and_a_deletion_and_their_undo(shell: Shell, emulator: Emulator) 
     shell.page("%chat echo:d", "d")
     assert asked(emulator)[-1] == ["echo:a", "a", "echo:d"]
     gone = shell.page("%chat_thread --delete new", "x").texts[0]
-    assert gone == "The thread new: 1 turn set aside; %chat_undo takes that back."
+    assert gone == "The thread new was deleted (1 turn); %chat_undo brings it back."
     assert len(current_session().conversation) == 3
-    words = "There is no thread enw. The threads: main, new. No turn was set aside."
+    words = "There is no thread enw. The threads: main, new. Nothing was deleted."
     assert shell.page("%chat_thread --delete enw", "y").texts == [words]
     shell.page("%chat_undo", "u")
-    assert shell.page("%chat_undo", "u").texts == ["Took back the deletion (1 turn)."]
+    assert shell.page("%chat_undo", "u").texts == ["Undone: the deletion (1 turn)."]
     shell.page("%chat_undo", "u")
-    assert shell.page("%chat_undo", "u").texts == ["Took back the thread."]
+    assert shell.page("%chat_undo", "u").texts == ["Undone: the thread."]
     assert "main" in shell.page("%chat_thread", "l").texts[0].splitlines()[-1]
 
 
@@ -315,8 +315,8 @@ def test_hidden_turns_do_not_go_along(shell: Shell, emulator: Emulator) -> None:
     shell.page("%chat echo:f", "f")
     assert asked(emulator)[-1] == ["echo:a", "a", "echo:c", "c", "echo:d", "d", "echo:f"]
     assert [shell.page("%chat_undo", "u").texts[0] for _ in range(2)] == [
-        "Took back the question “echo:f”.",
-        "Took back the hiding.",
+        "Undone: the question “echo:f”.",
+        "Undone: the hiding.",
     ]
     shell.shell.run_line_magic("config", "ChatMagics.last = 0")
     assert shell.page("%chat_history", "l").texts[0].endswith("would carry none of them.")

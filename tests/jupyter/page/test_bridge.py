@@ -48,7 +48,7 @@ def test_history_says_which_order_is_in_force(front: Front) -> None:
 @pytest.mark.parametrize(
     ("outcome", "count", "words"),
     [
-        ("started", 2, "Running 2 cells again, in order."),
+        ("started", 2, "Running 2 cells again, from top to bottom."),
         ("queued", 0, "Nothing was run: other cells are running or waiting to run. Run this cell "),
         ("refused", 0, "This page cannot run cells. Run these, in this order: cell [3], cell [4]."),
     ],
@@ -103,7 +103,7 @@ def test_stale_turns_that_no_cell_of_the_page_asked_are_named(
     front.comm.say({"kind": "started", "key": 1, "outcome": "started", "count": 1})
     where = "2 turns asked elsewhere are stale, too: ask again in the panel, Python."
     with front.news:
-        words = f"Running 1 cell again, in order. {where}"
+        words = f"Running 1 cell again, from top to bottom. {where}"
         assert front.news.wait_for(lambda: words in front.said(), PATIENCE), front.said()
     front.ask("b")
     where = "2 turns are stale: ask again in the panel, Python. Nothing was sent."

@@ -65,9 +65,16 @@ def test_marks_notes_and_commands_tell_one_story(
     below = {"a": {"words": costs.format(" below"), "cells": ["b", "c", "d", "e"]}}
     front.is_marked(dict.fromkeys("bc", stale_mark(cause[8:])), below)
     above, under = history("u"), history("v")
-    assert above[5] == f"   (stale, {cause}; emulator; took about 1)"
-    assert under[5] == f"   (hidden: it does not go along; stale, {cause}; emulator; took about 1)"
-    assert above[8] == under[8] == f"   (stale, {cause}; max 1; emulator; took about 1)"
+    assert above[5] == f"   (stale, {cause}; emulator; cost about 1 credit)"
+    assert (
+        under[5]
+        == f"   (hidden: it does not go along; stale, {cause}; emulator; cost about 1 credit)"
+    )
+    assert (
+        above[8]
+        == under[8]
+        == f"   (stale, {cause}; at most 1 token; emulator; cost about 1 credit)"
+    )
     assert "5 turns, 2 stale (run their cells again), " in above[-1]
     assert "would carry 3 of them." in above[-1]
     assert "would carry 2 of them." in under[-1]

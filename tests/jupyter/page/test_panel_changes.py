@@ -61,7 +61,7 @@ def test_replies_are_stepped_through(session: Session, page: View) -> None:
     page.say("pick", turn=2, reply=1)
     page.until("snapshot", undo=True, count=1)
     page.say("step", step="undo")
-    assert page.until("notice")["words"] == "Took back the pick of a reply to “why?”."
+    assert page.until("notice")["words"] == "Undone: the choice of a reply to “why?”."
     assert session.conversation.undo_depth == depth
     page.say("pick", turn=2, reply=1)
     page.asked("next")

@@ -90,7 +90,7 @@ def test_under_a_turn_stand_its_tokens_and_no_credits(page: View, service: Servi
     service.reply = lambda peer: peer.send(document(whole, headers=headers))
     over = page.asked("why?")
     (new,) = over["new"]
-    assert new["reply"]["tokens"] == "3 + 5 tokens"
+    assert new["reply"]["tokens"] == "3 tokens sent, 5 received"
     assert over["credits"]["words"] == "9 of 10 credits left"
     assert over["credits"]["requests"] == "93 of 100 requests left in this window"
     assert over["credits"]["until"] == "2026-01-01T12:00:30Z"

@@ -157,7 +157,7 @@ def test_a_turn_is_asked_again_in_its_place(session: Session, page: View, servic
     asks = [one for one in page.messages if one.get("html") == "" and one["replaces"]]
     assert [(one["replaces"], one["after"]) for one in asks] == [([first], first)] * 2
     page.say("step", step="undo")
-    assert page.until("notice")["words"] == "Took back the new reply to “one, edited”."
+    assert page.until("notice")["words"] == "Undone: the new reply to “one, edited”."
     assert [one.prompt for one in session.conversation] == ["one", "two"]
     page.say("step", step="redo")
     assert "edited" in page.until("notice")["words"]

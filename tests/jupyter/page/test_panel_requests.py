@@ -80,7 +80,9 @@ def test_a_model_is_chosen_for_the_questions_of_all_panels(
     session.run(Ask("of a cell", owner="c" * 16), Listener(None))
     assert View(pages).sync()["model"] == "large"
     other.say("model", model="")
-    assert other.until("notice")["words"] == "Model of the panel's questions: the one in force."
+    assert (
+        other.until("notice")["words"] == "Model of the panel's questions: the model of the cells."
+    )
     assert page.until("snapshot", model="")["count"] == 2
     page.asked(None, replaces=1)
     page.say("put", turns=None, cells=[])
@@ -132,7 +134,7 @@ def test_one_thread_is_shown_and_can_be_changed(
     threads = [(window.thread, turn.thread) for turn, window in session.conversation.windows]
     assert threads == [("main", None), ("sql", "sql"), ("main", "main")]
     page.say("step", step="clear")
-    words = "The turns of the thread main are set aside; Undo brings them back."
+    words = "The thread main begins again without its turns; Undo brings them back."
     assert page.until("notice")["words"] == words
     assert [turn.prompt for turn in session.conversation] == ["second"]
     page.say("thread", thread="none")

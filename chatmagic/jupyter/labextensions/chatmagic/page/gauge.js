@@ -5,6 +5,11 @@ import { make } from "./dom.js";
 
 /** @typedef {import("./messages.js").Credits} Credits */
 
+/** Return a number of credits in words. @param {number} count */
+export function creditWords(count) {
+  return `${count.toLocaleString()} ${count === 1 ? "credit" : "credits"}`;
+}
+
 /** Return a span of time in words. @param {number} ms 0 or more */
 export function spanWords(ms) {
   const seconds = Math.floor(ms / 1000);
@@ -48,7 +53,7 @@ export function gaugeWords(credits, now) {
     details.push(`As of ${clockWords(seen, now)}${age}.`);
   }
   if (credits.took !== null) {
-    details.unshift(`The last turn took about ${credits.took.toLocaleString()}.`);
+    details.unshift(`The last turn cost about ${creditWords(credits.took)}.`);
   }
   // A window of requests that has ended says nothing about the next one.
   const over = credits.until !== null && Date.parse(credits.until) <= now;

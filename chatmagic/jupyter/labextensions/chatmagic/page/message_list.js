@@ -3,6 +3,7 @@
 
 import { WITH_TOOLS, addCodeTools } from "./code.js";
 import { arrange, button, enable, make } from "./dom.js";
+import { creditWords } from "./gauge.js";
 import { typeset } from "./notebook.js";
 import { Painter } from "./live_reply.js";
 
@@ -128,7 +129,7 @@ function footNode(entry, actions) {
     );
   }
   if (entry.replies.length) tools.unshift(repliesNode(id, entry.replies, actions));
-  const cost = took === null ? "" : `took about ${took.toLocaleString()}`;
+  const cost = took === null ? "" : `cost about ${creditWords(took)}`;
   const figures = [reply?.tokens, cost].filter(Boolean).join(" · ");
   return make("div", "cm-foot", [make("span", "cm-meta", figures), make("div", "cm-tools", tools)]);
 }

@@ -27,14 +27,14 @@
  * @typedef {{live: string, words: string, fine: boolean, prompt: ?string}} Ended how an ask
  *   ended, and the prompt of the panel that was not answered
  * @typedef {{state: string, rows: [string, string][], model: string, models: string[]}} Standing the
- *   state of the kernel in a word, the settings in force, the model in force (empty if none is named),
+ *   state of the kernel in a word, the current settings, the current model (empty if none is named),
  *   and the names of known models
  * @typedef {{kind: "snapshot", view?: string, entries: [number, string][], earlier: number,
  *   new: Entry[], pending: Pending[], credits: Credits, standing: Standing, undo: boolean,
  *   redo: boolean, count: number, threads: string[], thread: string, model: string,
  *   ended?: ?Ended, reloaded?: boolean}} Snapshot ids and versions of the newest entries in order, and
  *   how many turns stand before them; the entries are those of one thread. The model is the one that
- *   was chosen for the panel's questions; empty for the model in force
+ *   was chosen for the panel's questions; empty for the current model
  * @typedef {{kind: "entries", view: string, entries: Entry[]}} Entries those that a view wanted
  * @typedef {{kind: "pending"} & Pending} PendingMessage
  * @typedef {{kind: "offer", view: string, live: string, nonce: string}} Offer the kernel is ready to
@@ -60,7 +60,7 @@
  * @typedef {{kind: "step", step: "undo"|"redo"|"clear"}} Step
  * @typedef {{kind: "thread", thread: string}} Thread to show in all panels
  * @typedef {{kind: "model", model: string}} ChosenModel for the questions of all panels, as typed; empty
- *   for the model in force
+ *   for the current model
  * @typedef {{kind: "pick", turn: number, reply: number}} Pick
  * @typedef {{kind: "put", turns: ?number[], cells: string[]}} Put
  * @typedef {{kind: "placed", turn: number, cell: string}} Placed

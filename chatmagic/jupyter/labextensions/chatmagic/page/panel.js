@@ -105,7 +105,7 @@ class Settings {
     if (!this.isTyping) this.reset();
     this.model.placeholder = standing.model || "none is named";
     this.models.replaceChildren(...standing.models.map((value) => make("option", "", "", { value })));
-    this.summary.textContent = model ? `Settings in force, model ${model}` : "Settings in force";
+    this.summary.textContent = model ? `Current settings, model ${model}` : "Current settings";
     const rows = standing.rows.map(([name, value]) => {
       return [make("dt", "", name), make("dd", "", value, { dir: "auto" })];
     });
