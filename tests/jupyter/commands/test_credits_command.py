@@ -173,7 +173,7 @@ def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
     )
     account.left = 4
     bare.machine("%%chat\nHello?")
-    assert "not enough for one more turn like that." in bare.do("%chat_credits --usage").texts[0]
+    assert "not enough for one more such turn." in bare.do("%chat_credits --usage").texts[0]
 
 
 USED = b'data: {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 4}}\n\n'
