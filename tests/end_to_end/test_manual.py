@@ -79,9 +79,6 @@ FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = {path.stem: FENCED.findall(path.read_text("utf-8")) for path in PAGES}
 """The language and the lines of each block of a page."""
 BEFORE = {
-    "agreement": """import pandas
-rows = {"replies": [["bad", "bad"], ["bad", "good"]], "label": ["bad", "good"], "text": [*"AB"]}
-frame = other = pandas.DataFrame(rows)""",
     "many": """rows = reviews = ["Good.", "Bad."]
 import pandas
 frame = pandas.DataFrame({"name": ["Ann"], "text": ["Long."]})""",
