@@ -245,18 +245,25 @@ class Ledger(Feature):
         )
         try:
             self.begin(reservation)
-            try:
-                answer = proceed(sending)
-            except BaseException as error:
-                self.end(reservation, problem=error)
-                raise
-            self.end(reservation, answer.reply, answer.problem)
+            answer = self._proceed(reservation, sending, proceed)
         finally:
             # An error between these lines, such as an interrupt, leaves nothing reserved.
             if reservation in self._held:
                 self._end_with_unknown_cost(reservation)
         is_sent = reservation.was_sent(answer.problem)
         return replace(answer, took=reservation.took, is_sent=is_sent)
+
+    def _proceed(
+        self, reservation: Reservation, sending: Sending, proceed: Callable[[Sending], Answer]
+    ) -> Answer:
+        """Return the answer to a request whose amount is reserved, and enter the request."""
+        try:
+            answer = proceed(sending)
+        except BaseException as error:
+            self.end(reservation, problem=error)
+            raise
+        self.end(reservation, answer.reply, answer.problem)
+        return answer
 
     def end(
         self,

@@ -109,7 +109,12 @@ CONNECTING: Final = watched(
 )
 """Those of them whose lines do other work where a connection is made first."""
 SENDING: Final = watched(
-    "client/client", "client/stream", "client/transport", "session/exchange", "session/ledger"
+    "client/service_call",
+    "client/stream",
+    "client/streamed_events",
+    "client/transport",
+    "session/exchange",
+    "session/ledger",
 )
 """Those of them that hold a connection or a reservation."""
 Event = Literal["interrupt", "stop", "error"]
@@ -268,11 +273,11 @@ def test_at_each_line_of_a_cell(service: Service) -> None:
     assert len(done) > 100
 
 
-@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.release)])
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.release)])
 def test_a_stop_at_each_line_of_the_worker(service: Service, every: int) -> None:
     """Stop ends it there, or comes too late; a fresh connection is stopped as a kept one.
 
-    There are 1,500 such lines: each run takes every third, and a release takes all.
+    There are 1,500 such lines: each run takes every eighth, and a release takes all.
     """
     done: set[tuple[str, int]] = set()
     session = current_session()
@@ -416,8 +421,13 @@ def at_each_line(
 
 
 def fail() -> None:
-    """Raise what may be raised anywhere."""
-    raise MemoryError
+    """Raise what may be raised anywhere; not where something is closed, or an error is handled.
+
+    What cleans up cannot clean up behind itself.
+    """
+    line = sys._getframe(2)
+    if line.f_code.co_name not in {"close", "__exit__"} and sys.exc_info()[0] is None:
+        raise MemoryError
 
 
 def apart(action: Callable[..., object], *arguments: object) -> None:
