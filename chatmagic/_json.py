@@ -15,6 +15,7 @@ from dataclasses import field, fields
 from datetime import UTC, datetime, timedelta
 from functools import cache, reduce
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, Final, TypeVar, get_args
 
 from chatmagic.safe_text import without_lone_surrogates
@@ -264,13 +265,15 @@ def shared_fields(value: Any, kind: type) -> dict[str, Any]:
         value: an instance of a dataclass.
         kind: the base class.
     """
-    return {name: getattr(value, name) for name in _names(kind)}
+    names, values = _names(kind)
+    return dict(zip(names, values(value), strict=True))
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
-    """Return the names of a dataclass's fields."""
-    return tuple(item.name for item in fields(kind))
+def _names(kind: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """Return the names of a dataclass's fields, and what returns their values."""
+    names = tuple(item.name for item in fields(kind))
+    return names, attrgetter(*names)
 
 
 MOST_VALUES: Final = 500_000

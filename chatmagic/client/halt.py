@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import math
 import socket
+import threading
 from time import monotonic
 from typing import Literal
 
-from chatmagic._fork import Lock, belongs_to_process, close_in_child
+from chatmagic._fork import belongs_to_process, close_in_child
 from chatmagic.errors import Which
 
 
@@ -23,11 +24,13 @@ class Halt:
         self.until = math.inf
         """The same for a reader that sets a limit of its own."""
         self._sock: socket.socket | None = None
-        self._lock = Lock()
+        # Not the lock that a fork frees by itself: each request of a map has a halt.
+        self._lock = threading.RLock()
         belongs_to_process(self)
 
     def leave_to_parent(self) -> None:
         """Have nothing to stop: the exchange is the parent's."""
+        self._lock = threading.RLock()
         close_in_child(self._sock)
         self._sock = None
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from chatmagic import _json
@@ -233,13 +234,24 @@ def header_value(
         name: the header's name in small letters.
         read: returns the value of a text; ``None`` if it is malformed.
     """
-    # Ten names are looked up in each answer.
-    found = [value for key, value in headers if len(key) == len(name) and key.lower() == name]
-    if not found:
+    found = _values(tuple(headers)).get(name)
+    if found is None:
         return None
     texts = [text for value in found for text in re.split(_JOINT, value.strip()) if text]
     values = {read(text) for text in texts}
     return values.pop() if len(values) == 1 else None
+
+
+@lru_cache(8)
+def _values(headers: tuple[tuple[str, str], ...]) -> dict[str, list[str]]:
+    """Return the values of headers by their names in small letters.
+
+    Ten names are looked up in each answer.
+    """
+    values: dict[str, list[str]] = {}
+    for name, value in headers:
+        values.setdefault(name.lower(), []).append(value)
+    return values
 
 
 def _figure(text: str) -> int | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Final
@@ -131,8 +131,46 @@ KINDS_BY_PLACE: Final = _kinds_by_place()
 """The kinds of secrets that are known by the text before them."""
 KINDS: Final = KINDS_BY_SHAPE + KINDS_BY_PLACE
 """The kinds of secrets that a text may hold."""
-_MARKS: Final = [(mark, kind) for kind in KINDS for mark in kind.marks]
-_MARKS_OF_PLACES: Final = [(mark, kind) for kind in KINDS_BY_PLACE for mark in kind.marks]
+_OFTEN: Final = "etaoinshrdlucmwfgypbvkxjqz"
+"""The letters of English texts, the most frequent first; a sign or a digit is rarer."""
+
+
+def _rarity(character: str) -> int:
+    """Return the place of a character in the order of frequency."""
+    return _OFTEN.index(character) if character in _OFTEN else len(_OFTEN)
+
+
+class _Marks:
+    """The marks of kinds of secrets, each under its rarest character.
+
+    So only a few of some two hundred marks are looked for in a text.
+
+    Args:
+        kinds: the kinds.
+    """
+
+    def __init__(self, kinds: Sequence[SecretKind]) -> None:
+        self._kinds = kinds
+        self._by_character: dict[str, list[tuple[str, int]]] = {}
+        for place, kind in enumerate(kinds):
+            for mark in kind.marks:
+                rarest = max(mark, key=_rarity)
+                self._by_character.setdefault(rarest, []).append((mark, place))
+
+    def kinds_in(self, text: str) -> list[SecretKind]:
+        """Return the kinds of which a text holds a mark: that is faster than their patterns."""
+        lowered = text.lower()
+        places = {
+            place
+            for character in self._by_character.keys() & set(lowered)
+            for mark, place in self._by_character[character]
+            if mark in lowered
+        }
+        return [self._kinds[place] for place in sorted(places)]
+
+
+_MARKS: Final = _Marks(KINDS)
+_MARKS_OF_PLACES: Final = _Marks(KINDS_BY_PLACE)
 
 
 def secret_variables(environ: Mapping[str, str]) -> tuple[SecretVariable, ...]:
@@ -167,14 +205,8 @@ def secret_kinds_in(text: str) -> list[str]:
     Args:
         text: the text to search.
     """
-    names = (kind.name for kind in _marked(_MARKS, text) for _ in kind.secrets_in(text))
+    names = (kind.name for kind in _MARKS.kinds_in(text) for _ in kind.secrets_in(text))
     return [*dict.fromkeys(names)]
-
-
-def _marked(marks: Iterable[tuple[str, SecretKind]], text: str) -> Iterable[SecretKind]:
-    """Return the kinds of which a text holds a mark: a literal is found faster than a pattern."""
-    lowered = text.lower()
-    return dict.fromkeys(kind for mark, kind in marks if mark in lowered)
 
 
 def _is_placeholder(secret: str) -> bool:
@@ -186,7 +218,7 @@ def _secrets_of(name: str, value: str) -> Iterator[SecretVariable]:
     """Yield the value of a variable if it is a secret, and the secrets within it."""
     if _is_secret(name.upper(), value):
         yield SecretVariable(name, value)
-    for kind in _marked(_MARKS_OF_PLACES, value):
+    for kind in _MARKS_OF_PLACES.kinds_in(value):
         for secret in kind.secrets_in(value):
             # Within a URL it may be quoted.
             for form in dict.fromkeys((secret, unquote(secret))):

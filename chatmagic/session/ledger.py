@@ -12,7 +12,6 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
@@ -250,8 +249,13 @@ class Ledger(Feature):
             # An error between these lines, such as an interrupt, leaves nothing reserved.
             if reservation in self._held:
                 self._end_with_unknown_cost(reservation)
-        is_sent = reservation.was_sent(answer.problem)
-        return replace(answer, took=reservation.took, is_sent=is_sent)
+        return Answer(
+            answer.reply,
+            answer.problem,
+            took=reservation.took,
+            is_sent=reservation.was_sent(answer.problem),
+            has_removed_key=answer.has_removed_key,
+        )
 
     def _proceed(
         self, reservation: Reservation, sending: Sending, proceed: Callable[[Sending], Answer]

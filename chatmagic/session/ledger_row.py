@@ -82,20 +82,19 @@ class Reservation:
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
     amount: int = 0
     row: LedgerRow | None = None
+    service: str = field(init=False)
+    """Name of the service in the ledger."""
+    counts: bool = field(init=False)
+    """Whether limits count it, as they do unless it goes to an emulator of this process.
 
-    @property
-    def service(self) -> str:
-        """Name of the service in the ledger."""
-        return service_of(self.endpoint)
+    No answer has a part in this: a service could lift a limit by its header.
+    """
 
-    @property
-    def counts(self) -> bool:
-        """Whether limits count it, as they do unless it goes to an emulator of this process.
-
-        No answer has a part in this: a service could lift a limit by its header.
-        """
+    def __post_init__(self) -> None:
+        """Find the service."""
+        self.service = service_of(self.endpoint)
         is_practice = _started_emulators.is_one(self.endpoint.origin)
-        return not (is_practice or self.endpoint.is_emulator)
+        self.counts = not (is_practice or self.endpoint.is_emulator)
 
     @property
     def took(self) -> int | None:

@@ -10,7 +10,7 @@ from statistics import mean
 from typing import Final
 
 from chatmagic.models import Credits
-from chatmagic.session.ledger_row import LedgerRow
+from chatmagic.session.ledger_row import LedgerRow, Sure
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +147,12 @@ class Meter:
         self.falls += took
         self.fallen += took
         self.figures += 1
-        row = replace(row, before=before, after=after, took=took, sure="several")
         if is_alone and awaited:
-            return row
+            return replace(row, before=before, after=after, took=took, sure="several")
         # Rounded up: the ended requests have taken no more than the whole fall.
         share = took if is_alone else -(-self.fallen // self.figures)
-        row = replace(row, each=share, sure="alone" if is_alone else "several")
+        sure: Sure = "alone" if is_alone else "several"
+        row = replace(row, before=before, after=after, took=took, each=share, sure=sure)
         if row.entry != "models":  # no question
             # A later mean of a batch is more exact, and no earlier one was too low.
             for at in range(-min(self.figures - 1, len(self.costs)), 0):

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from io import FileIO
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from time import sleep
 from typing import Any, BinaryIO, Final, Literal, NamedTuple, Self, cast
@@ -33,10 +33,10 @@ from chatmagic._json import (
     exact_text,
     exact_time,
     fields_from_json,
-    fields_to_json,
     iso,
     json_field,
     json_of_file,
+    shared_fields,
     timestamp,
 )
 from chatmagic._log import swallowed
@@ -149,12 +149,15 @@ class RowReply(BodyFacts):
 
         So readers that take the file in blocks find the same columns in each block.
         """
-        line = _EMPTY | fields_to_json(self) | _NO_USAGE
-        line |= {} if self.usage is None else self.usage.to_json()
-        line.pop("usage")
-        for name in _SPARSE:
-            if line[name] in {"", None}:
-                line.pop(name)  # files of earlier releases have no such names
+        line: dict[str, Any] = {
+            name: "" if value is None else value
+            for name, value in zip(_OWN, _OWN_VALUES(self), strict=True)
+            if value or value == 0 or name not in _SPARSE
+        }
+        line["ended_at"] = iso(self.ended_at) or ""
+        line |= _NO_USAGE if self.usage is None else shared_fields(self.usage, Usage)
+        if line["reasoning_tokens"] is None:
+            del line["reasoning_tokens"]
         body = _body(line)
         return body + b'%b%b"}\n' % (_SEAL, _seal(body).encode())
 
@@ -165,9 +168,11 @@ _EMPTY: Final = dict.fromkeys(
     ("key", *(item.name for item in fields(RowReply) if "read" in item.metadata)), ""
 )
 """Every name of a line, in its order."""
+_OWN: Final = tuple(name for name in _EMPTY if name != "usage")
+_OWN_VALUES: Final = attrgetter(*_OWN)
 _NAMES: Final = tuple(name for name in _EMPTY if name != "usage") + tuple(_NO_USAGE)
 _SPARSE: Final = (
-    *("call", "reasoning", "reasoning_tokens"),
+    *("call", "reasoning"),
     *(
         "response_id",
         "system_fingerprint",
@@ -178,7 +183,7 @@ _SPARSE: Final = (
         "credits_left",
     ),
 )
-"""The names that a line lacks if it has no such fact."""
+"""The names that a line lacks if it has no such fact: files of earlier releases have none."""
 _SEAL: Final = b', "digest": "'
 
 

@@ -11,7 +11,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from chatmagic._json import canonical, digest
@@ -223,8 +223,14 @@ class RowTemplate:
 
     def _request(self, text: str) -> Request:
         """Return the request whose last message is a text."""
-        before = self._prepared.request.messages[:-1]
-        return replace(self._prepared.request, messages=(*before, Message("user", text)))
+        like = self._prepared.request
+        return Request(
+            (*like.messages[:-1], Message("user", text)),
+            stream=like.stream,
+            max_tokens=like.max_tokens,
+            temperature=like.temperature,
+            extra=like.extra,
+        )
 
     def request(self, row: Row) -> Request:
         """Return a row's request.
