@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from chatmagic import demo, install
 from chatmagic._standard_output import UnwritableReplaced
@@ -21,6 +21,9 @@ from chatmagic.conversation.options import MANUAL, OPTIONS, Option
 from chatmagic.emulator.service import Settings
 from chatmagic.errors import ChatError, InputError
 from chatmagic.safe_text import to_terminal
+
+if TYPE_CHECKING:
+    from chatmagic.study.compare import Comparison
 
 SANITIZE_FILE: Final = Path(__file__).with_name("nbval-sanitize.cfg")
 """File by which nbval leaves out the HTML of chatmagic's outputs and compares their text."""
@@ -179,6 +182,15 @@ def _add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="as JSON, with the whole texts")
 
 
+def _add_refresh_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--all", action="store_true", help="also list the questions that do not differ")
+    add("--json", action="store_true", help="as JSON, with the whole texts")
+    add("file", type=Path, metavar="CASSETTE", help="the cassette")
+    text = "the command that asks again, such as: jupyter execute paper.ipynb"
+    add("command", nargs=argparse.REMAINDER, metavar="COMMAND …", help=text)
+
+
 def _add_methods_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "a notebook, a cassette, a map's file, a review, an agreement, or a folder"
@@ -320,13 +332,38 @@ def _compare(given: Mapping[str, Any]) -> int:
     read.
     """
     # Loads the readers of all files, which the other commands do without.
-    from chatmagic.study import compare, comparison_output  # noqa: PLC0415
+    from chatmagic.study import compare  # noqa: PLC0415
 
     found = compare.of_files(given["files"])
+    _print_comparison(found, given)
+    return int(found.differs)
+
+
+def _print_comparison(found: Comparison, given: Mapping[str, Any]) -> None:
+    from chatmagic.study import comparison_output  # noqa: PLC0415 - as above
+
     if given["json"]:
         print(json.dumps(comparison_output.to_json(found), indent=1))
     else:
         print(comparison_output.as_text(found, every=given["all"]))
+
+
+def _refresh(given: Mapping[str, Any]) -> int:
+    """Run a command with a cassette in the mode refresh, and show what changed.
+
+    Everything that the command asks through chatmagic is sent again, and counts: each new answer
+    takes the recorded one's place, which stays in a copy beside the cassette. The table of
+    chatmagic compare follows. The exit status is 0 if no question differs, 1 if one does, and 2 if
+    the command failed or asked nothing again.
+    """
+    # Loads the readers of all files, which the other commands do without.
+    from chatmagic.shell.refresh import refresh  # noqa: PLC0415
+
+    found, status = refresh(given["file"], given["command"])
+    _print_comparison(found, given)
+    if status:
+        print(f"chatmagic: the command ended with status {status}.", file=sys.stderr)
+        return 2
     return int(found.differs)
 
 
@@ -367,6 +404,7 @@ _COMMANDS: Final = {
     "audit": (_audit, _add_audit_arguments),
     "methods": (_methods, _add_methods_arguments),
     "compare": (_compare, _add_compare_arguments),
+    "refresh": (_refresh, _add_refresh_arguments),
     "sanitize-file": (_sanitize_file, lambda _: None),
 }
 """Each command's function, whose docstring is its help, and the function for its arguments."""

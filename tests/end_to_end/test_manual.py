@@ -89,6 +89,7 @@ ELSEWHERE = {
     "--connect ollama": "a server",
     "import dask": "Dask, and its files",
     "chatmagic compare": "files to compare",
+    "chatmagic refresh": "a cassette to refresh",
     "ddf.pipe": "Dask, Ray, Spark and joblib",
     "chatmagic methods": "files to report",
     "agreement.json": "an agreement",
