@@ -42,7 +42,7 @@ def for_index(text: str, address: str | None, tag: str) -> str:
     text = text.replace("-e '.[lab]'", "'chatmagic[lab]'")
     text = re.sub(r"\*\*Test it\*\*:\n\n```sh\n.*?\n```\n\n", "", text, flags=re.DOTALL)
     if address is None:
-        text = re.sub(r"(?:\|.*\n)+\| !\[.*\n\n", "", text)
+        text = re.sub(r"^!\[.*\n\n", "", text, flags=re.MULTILINE)
         return RELATIVE.sub(lambda link: "" if link[1] else link[2], text)
 
     def absolute(link: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ import io
 import re
 import shlex
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -143,11 +144,9 @@ def test_the_options_are_the_parsers() -> None:
         assert (f"`ChatMagics.{option.trait}`" in row) == option.configurable
 
 
-@pytest.mark.parametrize(
-    "table", [marked(page("configuration"), "settings"), marked(README, "configuration")]
-)
-def test_the_settings_are_those_of_the_magics(table: str) -> None:
-    """Each table names every setting of ``%config ChatMagics``, once, and no other."""
+def test_the_settings_are_those_of_the_magics() -> None:
+    """The table names every setting of ``%config ChatMagics``, once, and no other."""
+    table = marked(page("configuration"), "settings")
     words = re.findall(r"`(\w+)`", table)
     values = {"auto", "updates", "text", "off", "bearer", "emulator"}
     settings = [word for word in words if word not in values and not word.isupper()]
@@ -155,11 +154,29 @@ def test_the_settings_are_those_of_the_magics(table: str) -> None:
 
 
 def test_the_environment_is_the_codes() -> None:
-    """README and page name every variable of ours that the package knows, and no other."""
+    """The page names every variable of ours that the package knows, and the README no other."""
     source = "".join(path.read_text("utf-8") for path in files("chatmagic/**/*.py"))
     known = set(re.findall(r"CHATMAGIC_[A-Z_]*[A-Z]", source))
-    for text in (marked(README, "configuration"), page("configuration")):
-        assert set(re.findall(r"CHATMAGIC_[A-Z_]*[A-Z]", text)) == known
+    assert set(re.findall(r"CHATMAGIC_[A-Z_]*[A-Z]", page("configuration"))) == known
+    assert set(re.findall(r"CHATMAGIC_[A-Z_]*[A-Z]", README)) < known
+
+
+def test_the_readme_is_one_screen_or_two() -> None:
+    """It is read in a minute, and its table of settings at a glance."""
+    assert len(README.splitlines()) <= 120
+    assert marked(README, "configuration").count("\n") == 2 + 5
+
+
+def test_the_services_of_the_readme_are_the_known_ones() -> None:
+    """Name, address, and where the models are listed, in the order of ``servers.toml``."""
+    known = tomllib.loads((ROOT / "chatmagic" / "client" / "servers.toml").read_text("utf-8"))
+    rows = []
+    for name, facts in known.items():
+        models = f"`%chat_connect {name} --models`"
+        if "models_page" in facts:
+            models = f"[its page]({facts['models_page']})"
+        rows.append(f"| `{name}` | `{facts['base_url']}` | {models} |")
+    assert marked(README, "services").splitlines()[2:] == rows
 
 
 def test_the_formats_have_their_versions() -> None:

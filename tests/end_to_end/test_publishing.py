@@ -75,7 +75,7 @@ def test_an_index_shows_no_link_into_nothing(wheel: zipfile.ZipFile) -> None:
     assert "[" not in "".join(re.findall(r"^\| \[.*$", shown, re.MULTILINE))
     assert "pip install 'chatmagic[lab]' && .venv/bin/chatmagic demo" in shown
     assert "pip install -e" not in shown
-    assert "| Order of the turns | the turns" in shown
+    assert "I want to … leads to every page" in shown
 
 
 def test_links_lead_to_the_repository_where_there_is_one() -> None:
@@ -89,11 +89,11 @@ def test_links_lead_to_the_repository_where_there_is_one() -> None:
     shown = module.for_index(README, "https://code.example/us/chatmagic", "v1.2.3")
     at = "https://code.example/us/chatmagic/{}/v1.2.3/{}"
     expected = [
-        link if "://" in link else at.format("raw" if link.endswith(".png") else "blob", link)
+        link if "://" in link else at.format("raw" if link.endswith(".gif") else "blob", link)
         for link in LINK.findall(README)
     ]
     assert LINK.findall(shown) == expected
-    assert sum("/raw/" in link for link in expected) == 2
+    assert sum("/raw/" in link for link in expected) == 1
 
 
 def test_condas_recipe_is_that_of_the_package() -> None:
