@@ -82,7 +82,9 @@ def pytest_configure(config: pytest.Config) -> None:
     Where Python writes none, every kernel that a test starts would compile the package. And in
     a worker pytest-cov begins two measurements, the first of which would go on for ever.
     """
-    config.addinivalue_line("markers", "release: all cases of a test that tries some at each run")
+    config.addinivalue_line(
+        "markers", "release: long; CI runs it, and each other run has a test that is like it"
+    )
     config.addinivalue_line("markers", "unmeasured: takes long, and reaches nothing by itself")
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(ROOT / "chatmagic", quiet=1, workers=0)

@@ -450,8 +450,8 @@ class Book:
             self.page.screenshot(path=Path(folder, f"{name}.png"))
 
     def close(self) -> None:
-        """Close it without saving, and end its kernel."""
-        self.js("await panel.context.save(); await panel.sessionContext.shutdown()")
+        """Close it; :meth:`Server.tidy` ends its kernel."""
+        self.js("await panel.context.save()")
         if self.front.kind == "lab":
             self.js("panels(path).forEach(one => one.dispose())")
         else:

@@ -8,9 +8,10 @@ import secrets
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -21,7 +22,8 @@ import forked_kernels
 
 from chatmagic.demo import LABEXTENSIONS
 
-SECONDS_TO_START: Final = 120.0
+SECONDS_TO_START: Final = 300.0
+"""A bound against hanging: nothing is measured by it."""
 DISABLED: Final = (
     "@jupyterlab/apputils-extension:announcements",
     "@jupyterlab/apputils-extension:splash",
@@ -58,10 +60,15 @@ class Server:
         return self.url.rstrip("/")
 
     def tidy(self) -> None:
-        """End every kernel but the one that is :attr:`ahead`."""
-        for kernel in self._ask("kernels"):
-            if kernel["id"] != self.ahead:
-                self._ask(f"kernels/{kernel['id']}", method="DELETE")
+        """Have every kernel end but the one that is :attr:`ahead`, while the next test begins."""
+        kernels = [kernel["id"] for kernel in self._ask("kernels") if kernel["id"] != self.ahead]
+        threading.Thread(target=self._end, args=(kernels,), daemon=True).start()
+
+    def _end(self, kernels: Sequence[str]) -> None:
+        """End kernels; one that has ended meanwhile is none to end, nor one of a server."""
+        for kernel in kernels:
+            with suppress(OSError):
+                self._ask(f"kernels/{kernel}", method="DELETE")
 
     def path(self) -> str:
         """Give the path of a new notebook; if :meth:`prepare` was called, its kernel runs."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from chat import HELD, PANEL, Chat
 from logged import Emulator, Settings
 from rig import Book, cell, wait
@@ -216,6 +217,7 @@ def test_what_is_not_in_the_conversation_wears_a_mark(lab: Open) -> None:
     assert book.front.heard.errors == []
 
 
+@pytest.mark.release
 def test_the_first_reply_is_said_to_have_started(lab: Open, service: Emulator) -> None:
     """While it streams, once, by a region that was there before its words, and by no panel.
 
@@ -244,6 +246,7 @@ def test_the_first_reply_is_said_to_have_started(lab: Open, service: Emulator) -
     assert interrupted.startswith("Interrupted after ")
 
 
+@pytest.mark.release
 def test_cells_that_are_split_and_merged(lab: Open, service: Emulator) -> None:
     """The part that keeps the cell's identity keeps its turn; undone, all is as before."""
     book = lab([LOAD, ask("a"), ask("b"), "1"])
@@ -277,6 +280,7 @@ def test_cells_that_are_split_and_merged(lab: Open, service: Emulator) -> None:
     assert turns(book, 4) == ["merged", "b", "b"]
 
 
+@pytest.mark.release
 def test_a_cell_that_is_drawn_anew_has_its_mark_again(lab: Open) -> None:
     """A page of many cells draws those that somebody scrolls to, and no others."""
     filler = [cell("x\n\n" * 20, kind="markdown") for _ in range(8)]
@@ -298,6 +302,7 @@ def known(one: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
     return one["source"], one["metadata"], outputs
 
 
+@pytest.mark.release
 def test_the_bridge_comes_back(lab: Open, service: Emulator) -> None:
     """After a reload of the page at once, after the kernel's end with the next reply."""
     book = lab([LOAD, ask("a"), ask("b"), "1"])
@@ -336,6 +341,7 @@ def test_the_bridge_comes_back(lab: Open, service: Emulator) -> None:
     assert book.front.heard.errors == []
 
 
+@pytest.mark.release
 def test_a_copy_of_a_notebook_on_the_same_kernel_has_turns_of_its_own(
     lab: Open, service: Emulator
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hostile import CORPUS
 from rig import Book
 
@@ -67,6 +68,7 @@ def test_code_becomes_cells(lab: Open) -> None:
     assert book.front.heard.errors == []
 
 
+@pytest.mark.release
 def test_other_code_leaves_what_was_edited_or_run(lab: Open) -> None:
     """Also after the file was opened again; Markdown cells with ``--prose``."""
     book = asked(lab, "x = 1", "y = 2", "z = 3")
@@ -85,6 +87,7 @@ def test_other_code_leaves_what_was_edited_or_run(lab: Open) -> None:
     assert book.front.heard.errors == []
 
 
+@pytest.mark.release
 def test_while_cells_are_queued_none_are_made(lab: Open) -> None:
     """As with Run All, after which the notebook has the cells that it had."""
     book = asked(lab, "x = 1")

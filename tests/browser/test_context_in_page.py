@@ -75,6 +75,7 @@ ABOVE_NEW = [
 ]
 
 
+@pytest.mark.release
 def test_a_page_and_a_machine_send_the_same(
     lab: Callable[..., Book], service: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

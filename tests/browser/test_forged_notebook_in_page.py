@@ -131,6 +131,7 @@ FORGED: Final = [
 ]
 
 
+@pytest.mark.release
 def test_class_names_of_ours_make_nothing_ours(lab: Open) -> None:
     """No output of others gets a button or a mark, or loses data when the kernel ends.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import pytest
 from chat import LOAD
 from logged import Emulator, Settings
 from rig import Book
@@ -19,6 +20,13 @@ WAITED = "Not complete: the kernel ended while this question waited."
 WAITS = "notebook.widgets[3].outputArea.node.innerText.includes(given)"
 PARTIAL = "ot complete"
 """Words of the page's note, and of the last state that a kernel may still send before a restart."""
+# Before a kernel is restarted, the cell that runs is interrupted.
+KINDS = (
+    ("%%chat", False, PARTIAL),
+    ("%%chat --background", False, PARTIAL),
+    ("%%chat", True, ENDED),
+)
+"""A magic, whether its kernel is killed, and the note."""
 SUBSHELL = "Canceled future for create_subshell_request"
 
 
@@ -32,16 +40,18 @@ def end(book: Book, process: int | None) -> None:
     book.until("panel.sessionContext.session.kernel.status === 'idle'")
 
 
-def test_what_came_stays(lab: Open, service: Emulator) -> None:
+@pytest.mark.parametrize(
+    "kinds",
+    [KINDS[-1:], pytest.param(KINDS[:-1], marks=pytest.mark.release)],
+    ids=["kill", "others"],
+)
+def test_what_came_stays(
+    lab: Open, service: Emulator, kinds: Sequence[tuple[str, bool, str]]
+) -> None:
     """With a note, in the file, too; what is asked then is answered, and the note goes."""
     waiting = "%%chat --background\necho:later"
     book = lab([LOAD, "", "import os\nprint(os.getpid())", waiting])
-    # Before a kernel is restarted, the cell that runs is interrupted.
-    for magic, is_killed, note in (
-        ("%%chat", False, PARTIAL),
-        ("%%chat --background", False, PARTIAL),
-        ("%%chat", True, ENDED),
-    ):
+    for magic, is_killed, note in kinds:
         book.write(1, f"{magic}\necho:{WORDS}")
         process = int(book.run(2))
         book.run(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import pytest
 from rig import Book
 
 ASK: Final = "get_ipython().run_cell_magic('chat', '', 'echo:' + {})"
@@ -39,6 +40,7 @@ def test_no_word_is_broken_anywhere(lab: Callable[..., Book]) -> None:
     assert other.js(CUT) == 0
 
 
+@pytest.mark.release
 def test_a_huge_reply_does_not_stop_the_page(lab: Callable[..., Book]) -> None:
     """A table of 5,200 cells is plain text, with all of its text, and so are many headings.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, prompts, with_panel
 from logged import Emulator, Settings
 from nbconvert import HTMLExporter
@@ -41,6 +42,7 @@ _ = session.changes.make(lambda conversation: None)
 """
 
 
+@pytest.mark.release
 def test_two_views_agree(lab: Callable[..., Book]) -> None:
     """A second panel, and a view of the output beside the notebook."""
     book = lab([LOAD, PANEL, PANEL])
@@ -152,6 +154,7 @@ def test_turns_of_the_panel_become_cells(lab: Callable[..., Book], service: Emul
     assert [one.body for one in service.requests] == bodies
 
 
+@pytest.mark.release
 def test_a_draft_survives(lab: Callable[..., Book], service: Emulator) -> None:
     """Another rendering, the cell run again, and a browser that is reloaded; however quick.
 
@@ -255,6 +258,7 @@ def exported_outputs(book: Book) -> str:
     return outputs
 
 
+@pytest.mark.release
 def test_without_its_kernel_a_notebook_shows_the_conversation(
     lab: Callable[..., Book], service: Emulator
 ) -> None:
@@ -314,6 +318,7 @@ def test_without_its_kernel_a_notebook_shows_the_conversation(
     assert "kept" in rest
 
 
+@pytest.mark.release
 def test_earlier_turns_are_shown_page_by_page(lab: Callable[..., Book]) -> None:
     """The reader stays where they are, but for the button that is gone; so does what is shown."""
     book = lab([LOAD, "%config ChatMagics.last = 0", "%chat echo:first", FILL % 69, PANEL])

@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Callable
 
+import pytest
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, heard, with_panel
 from logged import Emulator, Settings
 from playwright.sync_api import Locator
@@ -153,6 +154,7 @@ def test_the_gauge_counts_without_the_kernel(lab: Callable[..., Book]) -> None:
     assert heard(book.page) == []
 
 
+@pytest.mark.release
 def test_in_forced_colours_the_live_bar_is_as_full_as_it_is(
     lab: Callable[..., Book], service: Emulator
 ) -> None:
@@ -175,6 +177,7 @@ def _painted(bar: Locator) -> float:
     return float(bar.page.evaluate(DARK, base64.b64encode(bar.screenshot()).decode()))
 
 
+@pytest.mark.release
 def test_in_notebook_7(notebook7: Callable[..., Book], service: Emulator) -> None:
     """The same panel: its keys, asking, stopping, cells, the gauge; it fetches nothing."""
     book = notebook7([LOAD, PANEL, "1", "%%chat\nlong"])

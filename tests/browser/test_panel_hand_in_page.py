@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, prompts, with_panel
 from logged import Emulator, Settings
 from rig import Book, wait
@@ -150,6 +151,7 @@ def test_stop_and_wait(lab: Callable[..., Book], service: Emulator) -> None:
     assert "ChatInterrupted" in book.text(2)
 
 
+@pytest.mark.release
 def test_the_log_follows_unless_the_reader_scrolls(
     lab: Callable[..., Book], service: Emulator
 ) -> None:
@@ -255,6 +257,7 @@ def _put_code_in_sight(book: Book, chat: Chat) -> None:
     book.page.set_viewport_size(size)
 
 
+@pytest.mark.release
 def test_what_is_said_is_said_once(lab: Callable[..., Book], service: Emulator) -> None:
     """Stop, however often it is pressed; and nothing of before stands under the edit banner."""
     book, chat = with_panel(lab)

@@ -21,7 +21,11 @@ SOON = "\nfrom chatmagic.jupyter.page import painting\npainting._SECONDS_BETWEEN
 
 
 @pytest.mark.parametrize(
-    ("front", "magic"), [("lab", "%%chat"), ("notebook7", "%%chat --background")]
+    ("front", "magic"),
+    [
+        ("lab", "%%chat"),
+        pytest.param("notebook7", "%%chat --background", marks=pytest.mark.release),
+    ],
 )
 def test_nothing_of_a_reply_that_comes_is_lost(
     request: pytest.FixtureRequest, front: str, magic: str
@@ -87,6 +91,7 @@ PLACES = f"return [{TOP}, notebook.outerNode.scrollHeight]"
 GROWN = "notebook.outerNode.scrollHeight > given"
 
 
+@pytest.mark.release
 def test_a_prompt_keeps_its_place_while_its_reply_grows(lab: Callable[..., Book]) -> None:
     """After Shift+Enter the next cell is the active one, which the browser would keep in place."""
     at = 31

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 import loopback
+import pytest
 from contrast import CONTRAST
 from held import held
 from logged import Emulator, Settings
@@ -110,6 +111,7 @@ COLOURS: Final = """
 """
 
 
+@pytest.mark.release
 def test_a_reply_is_beautiful_in_both_themes(lab: Open, service: Emulator) -> None:
     """All of Markdown, what is too wide in its own box, colours that can be read; so the usage."""
     cells = [f"%%chat\necho:{REPLY}", "%%chat\necho:x", "%chat_credits --usage"]
@@ -189,6 +191,7 @@ SIDES: Final = """
 """
 
 
+@pytest.mark.release
 def test_words_from_the_right_stand_on_the_right(lab: Open) -> None:
     """Each block by its own direction, in a reply, in the history, and in the prompt there."""
     book = lab(["%load_ext chatmagic", f"%%chat\necho:{RIGHT}", "%chat_history 1"])
@@ -281,6 +284,7 @@ def fits(book: Book, output: int) -> None:
     book.until(f"(() => {{ {WIDE} }})().length === 0", output)
 
 
+@pytest.mark.release
 def test_a_streamed_cell_can_be_read_in_both_themes(lab: Open) -> None:
     """The README's pictures: a whole reply, and one that streams.
 

@@ -78,6 +78,7 @@ def compare(book: Book, path: Path) -> None:
         assert cell["execution_count"] == other.execution_count
 
 
+@pytest.mark.release
 def test_run_all_and_save_leaves_what_a_machine_leaves(lesson: Callable[[Path], Book]) -> None:
     """With a widget; in 02 the next test does so."""
     compare(lesson(PANEL), PANEL)

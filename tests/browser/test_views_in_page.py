@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import pytest
 from chat import Chat
 from contrast import CONTRAST
 from logged import Emulator, Settings
@@ -95,6 +96,7 @@ BROKEN: Final = """() => [...document.querySelectorAll('.chatmagic table:not(:ha
 """Names of facts that take more than one line."""
 
 
+@pytest.mark.release
 def test_each_view_fits_and_can_be_read(notebook7: Callable[..., Book], service: Emulator) -> None:
     """Nothing of ours is too wide, too pale or too small; the code's language is said once."""
     book = notebook7(list(CELLS.values()))
