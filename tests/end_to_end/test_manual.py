@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import shlex
-import shutil
 import tomllib
 from pathlib import Path
 
@@ -74,63 +71,6 @@ def test_the_three_cells_work_where_nothing_is_set(bare: Shell) -> None:
         ran = bare.run(ask)
         assert ran.error is None
         assert "not a language model" in ran.printed
-
-
-FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-BLOCKS = {path.stem: FENCED.findall(path.read_text("utf-8")) for path in PAGES}
-"""The language and the lines of each block of a page."""
-BEFORE = {
-    "many": """rows = reviews = ["Good.", "Bad."]
-import pandas
-frame = pandas.DataFrame({"name": ["Ann"], "text": ["Long."]})""",
-}
-"""A cell that gives a page what its examples assume."""
-ELSEWHERE = {
-    "--models": "a server with a list of models",
-    "--connect ollama": "a server",
-    "import dask": "Dask, and its files",
-    "chatmagic compare": "files to compare",
-    "chatmagic refresh": "a cassette to refresh",
-    "ddf.pipe": "Dask, Ray, Spark and joblib",
-    "chatmagic methods": "files to report",
-    "agreement.json": "an agreement",
-}
-"""Words of an example that needs more than the emulator, and its need."""
-
-
-def is_excused(example: str) -> bool:
-    """Tell whether an example needs more than the emulator."""
-    return any(words in example for words in ELSEWHERE)
-
-
-@pytest.mark.parametrize("name", BLOCKS)
-def test_the_examples_run_as_printed(
-    name: str, shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Each cell of a page, in order, with the emulator as the service and a person who says yes."""
-    pytest.importorskip("pandas")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("builtins.input", lambda _: "y")
-    (tmp_path / "work").mkdir()
-    for place in (tmp_path, tmp_path / "work"):
-        shutil.copy(LESSONS[0], place)
-    shell.do(f"import chatmagic\n{BEFORE.get(name, '')}")
-    for language, code in BLOCKS[name]:
-        if (language == "python" or code.startswith("%")) and not is_excused(code):
-            shell.do(code)
-
-
-def test_the_shells_examples_run_as_printed(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Each line that asks or checks, in order; what is piped into it is a text."""
-    del shell  # its environment names the emulator
-    lines = [line for _, code in BLOCKS["shell"] + BLOCKS["doctor"] for line in code.splitlines()]
-    for line in lines:
-        if not is_excused(line):
-            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"+ a line")))
-            words = shlex.split(line.rpartition("| ")[2], comments=True)
-            assert cli.main(words[1:]) == 0, capsys.readouterr()
 
 
 def test_the_options_are_the_parsers() -> None:

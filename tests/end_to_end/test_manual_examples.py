@@ -10,6 +10,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import tomllib
 from dataclasses import dataclass
@@ -18,12 +19,16 @@ from typing import Any, Final
 
 import pytest
 import yaml  # type: ignore[import-untyped] # its types are a package of their own
-from project import ROOT
+from project import ROOT, files
 from shells import Shell
+from traitlets.config.loader import PyFileConfigLoader
 
 from chatmagic import cli
 
 REFERENCE = ROOT / "notebooks" / "reference"
+PAGES = [path for path in files("*.md", REFERENCE) if "\n```" in path.read_text("utf-8")]
+HANDED_IN = ROOT / "tests" / "samples" / "saved_notebook.ipynb"
+"""What a student handed in."""
 FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS: Final = {
     "chatmagic install": "changes this environment; its own tests run it",
@@ -78,6 +83,9 @@ class Reader:
     def read(self, block: Block) -> None:
         """Run a block, parse it, or compare it with what the one before it showed."""
         match block.language:
+            case "python" if block.code.startswith("c."):
+                Path("config.py").write_text(block.code, "utf-8")
+                assert PyFileConfigLoader("config.py").load_config()
             case "python":
                 ran = self._shell.do(block.code)
                 result = "" if ran.result is None else repr(ran.result)
@@ -145,11 +153,7 @@ def _parts(words: list[str], mark: str) -> list[list[str]]:
     return parts
 
 
-WRITTEN: Final = ["ask", "connect", "context", "formats", "index", "keep", "replies", "study"]
-"""The pages whose blocks all run."""
-
-
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", [path.stem for path in PAGES])
 def test_each_block_runs_as_printed(
     name: str,
     shell: Shell,
@@ -159,6 +163,8 @@ def test_each_block_runs_as_printed(
 ) -> None:
     """The blocks of a page run in order, and show what the page says."""
     monkeypatch.chdir(tmp_path)
+    Path("submissions").mkdir()
+    shutil.copy(HANDED_IN, "submissions")
     monkeypatch.setattr("builtins.input", lambda _: "y")
     monkeypatch.setattr("getpass.getpass", lambda _: "")
     reader = Reader(shell, monkeypatch, capsys)
