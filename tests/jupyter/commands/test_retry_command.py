@@ -465,3 +465,15 @@ def test_what_was_allowed_goes_along(shell: Shell, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("OTHER_PASSWORD", "echo:tr0ub4dor&staple a b c")
     refused = shell.fails("%chat_continue", cell="d").traceback[0]
     assert "The turn whose reply is continued holds the value of" in refused
+
+
+def test_replies_to_questions_of_other_entries_are_gone_on_with(shell: Shell) -> None:
+    """Those in the background and those of Python, with the options of their questions."""
+    shell.page("%%chat --background -n 2\ncount to 9", "a")
+    ran = shell.page("%chat_continue", "c")
+    assert ran.texts == ["three, four, "]
+    shell.page("import chatmagic\nreply = chatmagic.ask('count to 9', max_tokens=3)", "p")
+    ran = shell.page("whole = %chat_continue", "d")
+    assert shell["whole"].text == "one, two, three, four, five, six, "
+    texts = [turn.reply.text for turn in current_session().conversation]
+    assert texts == ["one, two, three, four, ", "one, two, three, four, five, six, "]
