@@ -166,9 +166,15 @@ def joined_turn(first: Turn, part: Turn) -> Turn:
         by_order=before.by_order or came.by_order,
     )
     earlier_seams = () if first.record is None or record.afresh else first.record.seams
-    # The turn keeps the carried turns, the instructions and the record of its first request.
+    # The turn keeps the limit, the carried turns, the instructions and the record of its first
+    # request.
     turn = replace(
-        part, reply=reply, carried=first.carried, last=first.last, instructions=first.instructions
+        part,
+        reply=reply,
+        max_tokens=first.max_tokens,
+        carried=first.carried,
+        last=first.last,
+        instructions=first.instructions,
     )
     record = replace(
         first.record or record,

@@ -250,14 +250,16 @@ def _record_of(prepared: Prepared, turn: Turn, earlier: Sequence[Turn]) -> Recor
     if part is None:
         return record
     texts = part.reply.text, turn.reply.text
-    restart = continuation.restart(*texts)
+    is_afresh = continuation.restart(*texts) == "differs"
+    cut = continuation.cut_size(*texts)
+    is_joined = texts[0] != "" and cut < len(texts[1]) and not is_afresh
     record = replace(
         record,
         continues=part.recorded_digest,
-        cut=continuation.cut_size(*texts),
-        afresh=restart == "differs",
+        cut=cut,
+        afresh=is_afresh,
         alike=continuation.begins_alike(*texts),
-        seams=(continuation.words_before_seam(texts[0]),) if all(texts) and not restart else (),
+        seams=(continuation.words_before_seam(texts[0]),) if is_joined else (),
     )
     whole = continuation.joined_turn(part, replace(turn, record=record))
     block = None

@@ -48,7 +48,10 @@ def enter(session: Session, row: LedgerRow) -> None:
     [
         ((), ": its cost is not known yet"),
         ((None,), ""),
-        ((3, 4), ": about 14 credits, by the cost of recent requests; others may share the quota"),
+        (
+            (3, 4),
+            ": about 14 credits, by the cost of recent requests; others may share the credits",
+        ),
     ],
 )
 def test_what_they_take_is_an_estimate(costs: tuple[int | None, ...], words: str) -> None:
@@ -73,4 +76,4 @@ def test_a_replay_takes_no_credits() -> None:
     replayed = CassetteConfig(Path("a.jsonl"), "replay")
     session.environment = GivenEnvironment(cassette=lambda: replayed)
     words = stale_cells.in_words(session, ["b"], causes)
-    assert words.endswith(": a replay takes no credits")
+    assert words.endswith(": a replay costs nothing")

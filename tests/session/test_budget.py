@@ -61,7 +61,7 @@ def test_a_refusal_says_what_happened_and_what_to_do() -> None:
         Budget.parse("50", SETTING).reserve(48, 3)
     assert caught.value.message == (
         "The budget of 50 credits is not enough: 48 used or reserved, and this may take 3 credits; "
-        "others may share the quota. Nothing was sent."
+        "others may share the credits. Nothing was sent."
     )
     assert caught.value.hint_at("notebook") == (
         "%chat_credits --usage shows what was used. %config ChatMagics.budget sets another budget."
@@ -89,5 +89,5 @@ def test_a_notice_comes_at_80_percent() -> None:
     budget = Budget.parse("50", SETTING)
     assert budget.notice(39) is None
     assert budget.notice(40) == (
-        "40 of the budget of 50 credits are used; others may share the quota."
+        "40 of the budget of 50 credits are used; others may share the credits."
     )

@@ -131,7 +131,7 @@ def test_a_notice_of_another_thread_waits() -> None:
     thread.join()
     assert lines == []
     account.ledger.tell()
-    assert lines == ["4 of the budget of 5 turns are used; others may share the quota."]
+    assert lines == ["4 of the budget of 5 turns are used; others may share the credits."]
     assert account.ledger.news() == []
 
 

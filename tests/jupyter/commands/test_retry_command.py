@@ -116,7 +116,7 @@ def test_settings_are_compared(
     said = shell.fails("%chat_retry -t 0 -t 1 -m A -m B 1").traceback[0]
     assert said.endswith("The question was not asked again. Nothing was sent.")
     shell.page("%chat_retry -t 0 -t {hot} -m A --model=B 1", "s")
-    quote = "about 4 credits, by the cost of recent requests; others may share the quota."
+    quote = "about 4 credits, by the cost of recent requests; others may share the credits."
     assert asked_for == [f"4 requests: {quote}\nAsk? [y/N] "] * 2
     assert models(emulator)[4:] == ["A", "B", "A", "B"]
     listed = shell.page("%chat_retry --list 1", "l").texts[0]
@@ -202,7 +202,7 @@ def test_what_is_sent_again_is_what_was_sent(
 
 NAMES = (
     "2 turns are stale: about 2 credits, by the cost of recent requests; others may share the "
-    "quota. Run these cells, in this order: cell [3], cell [4]. Nothing was sent."
+    "credits. Run these cells, in this order: cell [3], cell [4]. Nothing was sent."
 )
 
 
@@ -388,6 +388,7 @@ def test_a_reply_that_begins_again_says_so(
     monkeypatch.setattr(replies, "reply_to", lambda *_: SKY)
     ran = shell.page("reply = %chat_continue", "c")
     assert NOTHING_NEW.notebook in ran.html
+    assert "seams" not in ran.records[0]
     assert shell["reply"].text == first
     monkeypatch.setattr(replies, "reply_to", lambda *_: "The sky is blue because air is.")
     ran = shell.page("reply = %chat_continue", "c")
@@ -421,6 +422,7 @@ def test_another_limit_for_the_rest(shell: Shell, emulator: Emulator) -> None:
     ran = shell.page("%chat_continue -n 3 1", "c")
     assert ran.texts == ["three, four, five, "]
     assert [body["max_tokens"] for body in bodies(emulator)] == [2, 3]
+    assert current_session().conversation.turns[0].max_tokens == 2
     refused = "\n".join(shell.fails("%chat_continue -n few", cell="d").traceback)
     assert "--max-tokens takes" in refused
     assert "Nothing was sent." in refused
