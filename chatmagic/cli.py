@@ -157,7 +157,7 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
 
 def _add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
     _add_place(parser)
-    text = "send one short question, which takes credits"
+    text = "send one short question, which costs credits"
     parser.add_argument("--ask", action="store_true", help=text)
 
 

@@ -73,6 +73,21 @@ TEXTS = (
 )
 """What no tool reads as code, so that none would stumble over it."""
 
+STUMBLING = re.compile(
+    r"(?i)\d \+ \d+ tokens|took about|in force\b|set aside|setting aside|no person watches"
+    r"|whole interface|not used here|requires more credits|does? not know them|has loaded it"
+    r"|NOT in order:|all in order\b|took back"
+)
+"""Words over which a stranger stumbles; each has a plain one in the glossary or in the house."""
+WORDED = (
+    ROOT / "README.md",
+    *files("chatmagic/**/*.py"),
+    *files("chatmagic/**/*.js"),
+    *files(".github/**/*.md"),
+    *files("notebooks/**/*.md"),
+)
+"""What users and contributors read: messages, help, pages."""
+
 ENDS = {"commands": "_command"}
 """What the names of a folder's test files end in."""
 
@@ -209,6 +224,12 @@ def test_no_merge_is_left_open(path: Path) -> None:
     """No line is one of those that git writes between two versions of a text."""
     lines = path.read_text(encoding="utf-8").splitlines()
     assert not [line for line in lines if line.startswith(("<" * 7 + " ", ">" * 7 + " "))]
+
+
+@pytest.mark.parametrize("path", WORDED, ids=lambda path: path.name)
+def test_nobody_stumbles_over_a_word(path: Path) -> None:
+    """One word for one thing, and none that only the authors know."""
+    assert STUMBLING.findall(path.read_text("utf-8")) == []
 
 
 def test_every_runtime_package_is_used_or_promised() -> None:

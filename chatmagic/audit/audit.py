@@ -349,7 +349,7 @@ def _compared(
         audit: the audit.
         read: the notebook.
         code: the cells whose code may ask.
-        settings: the settings in force at each cell.
+        settings: the settings at each cell.
         lost: gets the numbers of the cells whose turn is not in the file.
 
     Returns:

@@ -81,7 +81,7 @@ class Finding:
 
 
 class Settings:
-    """Settings in force at each cell of a notebook.
+    """Settings at each cell of a notebook.
 
     Args:
         cells: its code cells.

@@ -239,7 +239,7 @@ class Client:
     def models(self, halt: Halt | None = None) -> ModelList:
         """Ask for the server's list of models, which the interface does not have.
 
-        It is one request, a GET with the key. Whether it takes credits is not documented.
+        It is one request, a GET with the key. Whether it costs credits is not documented.
 
         Args:
             halt: stops it from another thread.

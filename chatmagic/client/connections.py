@@ -625,7 +625,7 @@ class KeyedAdapter(HTTPAdapter):
         """Open nothing yet."""
         super().__init__(max_retries=0)
         self._places: dict[tuple[object, ...], tuple[Any, str]] = {}
-        """The pool and the target of each address, with the proxies and certificates in force."""
+        """The pool and the target of each address, with the current proxies and certificates."""
         self._heads: dict[tuple[object, ...], bytes] = {}
         """The heads of requests, without the key."""
 

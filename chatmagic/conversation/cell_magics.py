@@ -119,7 +119,7 @@ class MagicCall:
         if self.name == "chat_thread":
             return ("deletion" if "--delete" in words else "thread") if words else ""
         if self.name == "chat_instructions" and self.body is None:
-            return ""  # it shows the instructions in force
+            return ""  # it shows the current instructions
         return _RECORDED.get(self.name, "")
 
 

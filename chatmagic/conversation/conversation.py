@@ -17,9 +17,9 @@ reply that stands for an earlier one. All rules about turns apply to these, too,
  5. A new cell's slot is at the end or, if the page's order is given, at the cell's place in the
     page. The page's order also moves the other slots. A slot that the page does not list stays
     right after its predecessor. A new order is no change to undo.
- 6. A turn that is undone, reset or set aside leaves its slot empty. The cell's next turn takes this
+ 6. A turn that is undone, reset or left out leaves its slot empty. The cell's next turn takes this
     slot.
- 7. Undo takes back the last change of any kind (ask, re-run, reset, set aside, load) and restores
+ 7. Undo takes back the last change of any kind (ask, re-run, reset, left out, load) and restores
     the turns that were live before it. Redo is its inverse. A new change clears the changes that
     could be redone.
  8. Every step counts, even without an effect: a reset of an empty conversation is a change, and an
@@ -31,9 +31,9 @@ reply that stands for an earlier one. All rules about turns apply to these, too,
 10. A request may leave out the oldest turns (``last``); the turn records that.
 11. Loading a conversation replaces the live turns, as one change. If nothing has happened yet, the
     loaded conversation brings its own changes, so that the changes that it undid can be redone.
-12. When a cell leaves all pages, its turns are set aside, once for each time that it leaves. If
+12. When a cell leaves all pages, its turns are left out, once for each time that it leaves. If
     that is undone, the turns stay. A cell that comes back gets its turns back, as if they had never
-    been set aside. It gets none if it has asked, or all was reset, in between.
+    been left out. It gets none if it has asked, or all was reset, in between.
 13. The record in a cell's outputs may name another cell. A cell without a slot takes over the slot
     of that other cell, if the other cell is on no page: the page has given it another identity, or
     it was cut and pasted. A copied cell has the record, too, but is a new cell.
@@ -174,7 +174,7 @@ class Conversation:
     def slots(self) -> tuple[tuple[str | None, tuple[Item, ...]], ...]:
         """The owner and the live items of each slot, in order; some slots are empty (rule 6).
 
-        The turn in force stands in its question's slot. A hiding has the present number of its turn
+        The current turn stands in its question's slot. A hiding has the present number of its turn
         at its place; 0 if the turn is not there.
         """
         place = Position()
@@ -274,7 +274,7 @@ class Conversation:
 
         Raises:
             InputError: ``last`` is not a whole number from 0 up, or the repeated question has no
-                reply in force above the place.
+                current reply above the place.
         """
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
             raise InputError(
@@ -305,7 +305,7 @@ class Conversation:
             again: as for :meth:`window`.
 
         Raises:
-            InputError: the repeated question has no reply in force above the place.
+            InputError: the repeated question has no current reply above the place.
         """
         place = self._place(owner, execution, order, again)
         if again is None:
@@ -455,7 +455,7 @@ class Conversation:
         return change
 
     def redo(self) -> Change | None:
-        """Redo the change that the last undo took back.
+        """Redo the change that the last undo has undone.
 
         Returns:
             The turns that went and came back; ``None`` if there was no undo, or if it had nothing
@@ -500,7 +500,7 @@ class Conversation:
             layout: the order of the cells.
 
         Returns:
-            The change, if turns were set aside.
+            The change, if turns were left out.
         """
         self._now, change = _followed(self._now, layout)
         return change
@@ -567,14 +567,14 @@ def _taken_over(now: State, layout: Layout) -> State:
             if owner is None or owner in layout.present or named not in {owner, *slot.earlier}:
                 continue
             slots[index] = replace(slot, owner=cell, earlier=slot.earlier | {owner})
-            # The items that were set aside with the old cell come back with the new one.
+            # The items that were left out with the old cell come back with the new one.
             away = away | {cell} if owner in away else away
             break
     return replace(now, slots=tuple(slots), away=away)
 
 
 def _brought_back(now: State, owner: str) -> State:
-    """Return the state with the items that were set aside with a cell (rule 12)."""
+    """Return the state with the items that were left out with a cell (rule 12)."""
     slot = next(slot for slot in now.slots if slot.owner == owner)
     last = (
         index

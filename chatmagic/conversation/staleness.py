@@ -72,7 +72,7 @@ class Causes:
         by_question: dict[int, Cause] = {}
         slots = {turn.first: slot for slot in self.now.slots for turn in slot.turns}
         for question, (turn, _) in self._replies.items():
-            # Another cell may have asked for the reply in force.
+            # Another cell may have asked for the current reply.
             owners = [owner for owner in (slots[question].owner, turn.owner) if owner not in causes]
             cause = self.cause_of(turn.number) if following or any(owners) else None
             if cause is None and following and by_question:
@@ -168,7 +168,7 @@ class Causes:
         return Cause(f"because {clause.format(place or 'a cell')}", turn.owner)
 
     def _in_force(self, item: Item | None) -> Item | None:
-        """Return the turn in force with the question of an item; any other item as it is."""
+        """Return the current turn with the question of an item; any other item as it is."""
         turn = reply_of(item)
         return item if turn is None else self._replies.get(turn.first, (None,))[0]
 

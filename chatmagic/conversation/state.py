@@ -109,7 +109,7 @@ class State:
         void: number of undos that had nothing to take back and await a redo (rule 8).
         next_number: the number of the next turn.
         asked: all turns that were ever added, by number, also after an undo (rule 21).
-        away: hashes of the cells that are gone, with their turns set aside (rule 12).
+        away: hashes of the cells that are gone, with their turns left out (rule 12).
     """
 
     slots: tuple[Slot, ...] = ()

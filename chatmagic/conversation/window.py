@@ -148,7 +148,7 @@ class Position:
     Args:
         lines: the turns above, including hidden ones, by thread name.
         visible: the visible turns of each thread, with the hidings for which this holds.
-        replies: by the number of each question's first turn, in order: the turn in force, and the
+        replies: by the number of each question's first turn, in order: the current turn, and the
             window of a request with the question.
         thread: name of the thread of the place (rule 16).
         instructions: as in :class:`Window`.
@@ -233,7 +233,7 @@ class Position:
     def asked_again(self, question: int) -> Window:
         """Return the window of a request that repeats a question from above.
 
-        It carries the turns above the question, with the replies that are in force here (rule 20).
+        It carries the turns above the question, with the replies that are current here (rule 20).
 
         Args:
             question: number of the first turn with the question.

@@ -490,7 +490,7 @@ CHANGES: Final = {
 
 
 def undone(change: Change | None) -> str:
-    """Return a line on the change that an undo took back.
+    """Return a line on the change that was undone.
 
     Args:
         change: the change; ``None`` for none.

@@ -88,7 +88,7 @@ class Changes:
             owner: hash of the running cell; ``None`` without one.
 
         Returns:
-            The change, if turns of cells that are gone were set aside.
+            The change, if turns of cells that are gone were left out.
         """
         layout = self._session.environment.layout(owner)
         if layout is None or not self._session.lock.is_free():

@@ -110,7 +110,7 @@ export class Asking {
     this.announced = undefined;
     /** @type {string | undefined} the ask that this view has stopped */
     this.stopped = undefined;
-    /** @type {string | undefined} the ask that this view took back before it was sent */
+    /** @type {string | undefined} the ask that this view withdrew before it was sent */
     this.withdrawn = undefined;
     this.timer = 0;
   }
@@ -193,7 +193,7 @@ export class Asking {
   }
 
   /**
-   * Let the kernel ask, unless the prompt was taken back.
+   * Let the kernel ask, unless the prompt was withdrawn.
    * @param {import("./messages.js").Offer} offer
    */
   takeOffer({ nonce, live }) {
