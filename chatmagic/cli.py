@@ -303,11 +303,11 @@ def _audit(given: Mapping[str, Any]) -> int:
     is no signature: someone who knows the code can make another one.
     """
     # Loads nbformat, which the other commands do without.
-    from chatmagic.audit import audit  # noqa: PLC0415
+    from chatmagic.audit import audit, findings_text  # noqa: PLC0415
 
     if given["secrets"]:
         audits = audit.secrets_of_all(given["files"])
-        print(audit.problems_text(audits))
+        print(findings_text.problems_text(audits))
         return 1 if any(item.problems for item in audits) else 0
     audits = audit.audit_all(given["files"])
     if given["html"]:
@@ -317,9 +317,9 @@ def _audit(given: Mapping[str, Any]) -> int:
             print(f"({to_terminal(str(path))} is written.)", file=sys.stderr)
     values = given["values"]
     if given["json"]:
-        print(audit.as_json(audits, values=values))
+        print(findings_text.as_json(audits, values=values))
     else:
-        print(audit.findings_text(audits, values=values, summary=given["summary"]))
+        print(findings_text.findings_text(audits, values=values, summary=given["summary"]))
     return 1 if any(item.problems for item in audits) else 0
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from chatmagic._files import content_of, replace_content
 from chatmagic.archive import notebook
 from chatmagic.archive.notebook import Notebook
-from chatmagic.audit.audit import LONGEST_NAME, UNITS, Audit, Row
+from chatmagic.audit.findings import LONGEST_NAME, UNITS, Audit, Row
 from chatmagic.conversation.record import Record
 from chatmagic.errors import ChatError, InputError
 from chatmagic.render.class_page import BEGINNING, Question, Student, class_page

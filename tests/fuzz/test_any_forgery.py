@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from chatmagic.archive import output
 from chatmagic.audit import audit
-from chatmagic.audit.audit import Audit
+from chatmagic.audit.findings import Audit
 from chatmagic.conversation import cell_magics, magic_line, record, template
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import Carried, Turn

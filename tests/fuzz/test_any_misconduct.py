@@ -22,6 +22,7 @@ from pages import cell, output, text_cell
 
 from chatmagic.archive import output as turn_output
 from chatmagic.audit import audit
+from chatmagic.audit.findings import Audit
 from chatmagic.conversation import cell_magics, magic_line
 from chatmagic.conversation.record import change_record, sealed
 from chatmagic.conversation.steering import Instructions, ThreadStart
@@ -84,7 +85,7 @@ def made_of(seed: int) -> str:
     return json.dumps([*cells, cell(f"%chat_{kind}", [shown])])
 
 
-def found(path: Path, cells: Cells, **changes: Any) -> audit.Audit:
+def found(path: Path, cells: Cells, **changes: Any) -> Audit:
     """Audit a notebook of these cells."""
     whole = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **changes}
     path.write_text(json.dumps(whole), encoding="utf-8")

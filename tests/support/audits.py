@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,12 @@ from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol.request import Request
 
 NOON = timestamp("2026-01-01T12:00:00Z")
+Audited = Callable[[Sequence[Any]], tuple[int, str]]
+"""The command on a notebook of some cells: its exit code and what it printed."""
+Ran = Callable[..., tuple[int, str]]
+"""The command: its exit code and what it printed."""
+NOT_KEPT = {"history": False}
+NO_SOURCE = "its source does not ask for the reply below it: edited, moved, or pasted."
 FIGURES = Credits(100, 99, 1, None, NOON)  # type: ignore[arg-type] # it is a time
 
 

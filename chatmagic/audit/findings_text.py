@@ -1,0 +1,156 @@
+"""The findings of an audit as text for a terminal, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Final
+
+from chatmagic._json import iso
+from chatmagic.audit.findings import UNITS, Audit, Row
+from chatmagic.conversation.turn import MAIN
+from chatmagic.safe_text import columns, counted, one_line
+
+EXCERPT: Final = 32
+WIDEST: Final = 300
+
+
+def findings_text(audits: Sequence[Audit], *, values: bool, summary: bool = False) -> str:
+    """Return the findings for a terminal: a line for each file, then a table of each.
+
+    Args:
+        audits: the audit of each file.
+        values: whether to list the private texts in the files.
+        summary: whether to leave out the tables.
+    """
+    heads = columns([_head(audit) for audit in audits])
+    bodies = [] if summary else ["\n".join(_of_one(audit, values=values)) for audit in audits]
+    if len(audits) == 1:
+        return "\n".join([*heads, *bodies])
+    counts = Counter(audit.in_order for audit in audits)
+    words = [f"{counts[False]:,} of them with problems"] if counts[False] else []
+    words += [f"{counts[None]:,} not checked in every cell"] if counts[None] else []
+    all_words = ", ".join(words) or "no problem"
+    heads = [*heads, f"{len(audits):,} files, {all_words}.", *_pairs(audits)]
+    parts = [f"{one_line(a.path, WIDEST)}\n{body}" for a, body in zip(audits, bodies, strict=False)]
+    return "\n\n".join(["\n".join(heads), *parts])
+
+
+def problems_text(audits: Sequence[Audit]) -> str:
+    """Return the problems of files for a terminal, a line each, and the number of files.
+
+    Args:
+        audits: the audit of each file.
+    """
+    lines = [
+        f"{one_line(audit.path, WIDEST)}: {one_line(line, WIDEST)}"
+        for audit in audits
+        for line in audit.problems
+    ]
+    count = counted(len(audits), "file")
+    found = counted(len(lines), "problem") if lines else "no secret"
+    return "\n".join([*lines, f"{count}, {found}."])
+
+
+def _pairs(audits: Sequence[Audit]) -> list[str]:
+    """Return a line for each two notebooks with the same replies of a service."""
+    pairs = {
+        tuple(sorted((audit.path, other))): len(cells)
+        for audit in audits
+        for other, cells in audit.copies.items()
+    }
+    return [
+        f"{one_line(first, WIDEST)} and {one_line(second, WIDEST)} have the same "
+        f"{'reply' if count == 1 else f'{count:,} replies'} of a service."
+        for (first, second), count in pairs.items()
+    ]
+
+
+def as_json(audits: Sequence[Audit], *, values: bool) -> str:
+    """Return the findings as JSON: a list of files.
+
+    Args:
+        audits: one for each file.
+        values: whether the values that were put into prompts are shown, too.
+    """
+    files = [
+        {**asdict(audit), "unchecked": sorted(audit.unchecked), "in_order": audit.in_order}
+        for audit in audits
+    ]
+    for file in files if not values else ():
+        del file["values"]
+    return json.dumps(files, indent=1, default=iso)
+
+
+def _head(audit: Audit) -> tuple[str, ...]:
+    """Return the line of one file."""
+    parts = [counted(len(audit.problems), "problem").upper()] if audit.problems else []
+    if audit.unchecked:
+        parts.append(f"{counted(len(audit.unchecked), UNITS[audit.kind])} not checked")
+    origins = Counter(row.origin or "?" for row in audit.turns)
+    names = ", ".join(f"{count:,} {origin}" for origin, count in origins.items())
+    return (
+        one_line(audit.path, WIDEST),
+        ", ".join(parts) or "no problem",
+        counted(len(audit.turns), "turn") + (names and f" ({names})"),
+    )
+
+
+def _of_one(audit: Audit, *, values: bool) -> list[str]:
+    """Return the lines on the turns of one file, and on its faults."""
+    lines: list[str] = []
+    if audit.turns:
+        rows = [_cells(turn, UNITS[audit.kind]) for turn in audit.turns]
+        if {turn.thread for turn in audit.turns} - {None, MAIN}:
+            for row, turn in zip(rows, audit.turns, strict=True):
+                row["thread"] = turn.thread or MAIN
+        if any((turn.reply_count or 0) > 1 for turn in audit.turns):
+            for row, turn in zip(rows, audit.turns, strict=True):
+                count = turn.reply_count or 0
+                row["reply"] = f"{turn.reply_number} of {count}" if count > 1 else ""
+        grid = [tuple(rows[0]), *(tuple(row.values()) for row in rows)]
+        lines += columns(grid)
+    elif not audit.problems:
+        lines.append("No turn of a conversation.")
+    lines += [f"! {one_line(line, WIDEST)}" for line in audit.problems]
+    lines += audit.remarks
+    if values:
+        lines.append("Private texts in the file:" if audit.values else "No values, no paths.")
+        lines += [f"  {one_line(line, WIDEST)}" for line in audit.values]
+    return lines
+
+
+def _cells(row: Row, unit: str) -> dict[str, str]:
+    """Return the cells of a turn's line, by the heads of their columns."""
+    left, limit = row.credits_left, row.credits_limit
+    figures = "?" if left is None else f"{left:,}" + ("" if limit is None else f" of {limit:,}")
+    ended = (row.finish_reason if row.state == "complete" else row.state) or "?"
+    checked = {None: "-", True: "yes", False: "NO"}
+    return {
+        unit: f"{row.cell_number:,}",
+        "prompt": one_line(row.prompt or "", EXCERPT),
+        "model": one_line(_model(row), EXCERPT),
+        "tokens": _tokens(row),
+        "credits": figures,
+        "cost": "?" if row.took is None else f"{row.took:,}",
+        "ended": one_line(ended, EXCERPT),
+        "origin": row.origin or "?",
+        "as asked": checked[row.agrees],
+        "order": checked[row.in_order],
+    }
+
+
+def _model(row: Row) -> str:
+    """Return the model that answered; before it the requested model, if that differs."""
+    name = row.model or "?"
+    return name if row.asked_model in {None, name} else f"{row.asked_model} -> {name}"
+
+
+def _tokens(row: Row) -> str:
+    """Return the token counts of a turn, or their total."""
+    counts = {"sent": row.prompt_tokens, "received": row.completion_tokens}
+    known = [f"{count:,} {word}" for word, count in counts.items() if count is not None]
+    total = "?" if row.total_tokens is None else f"{row.total_tokens:,}"
+    return ", ".join(known) or total

@@ -1,0 +1,186 @@
+"""Audit of one notebook: sources, outputs, and the order in which its turns were asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from chatmagic.archive import output, restore
+from chatmagic.archive.notebook import Notebook, SavedOutput
+from chatmagic.archive.restore import Restored
+from chatmagic.audit.cell_code import Asking, asking
+from chatmagic.audit.cell_settings import Settings
+from chatmagic.audit.compared_sources import SourceComparison
+from chatmagic.audit.disclosures import disclosures
+from chatmagic.audit.findings import Audit, Row
+from chatmagic.audit.named_turns import named_turn_findings
+from chatmagic.audit.sent_values import value_findings
+from chatmagic.audit.turn_order import (
+    Cause,
+    PlacedTurn,
+    causes_of,
+    followers_of,
+    instruction_causes,
+)
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.steering import Instructions
+from chatmagic.safe_text import numbered
+
+
+def audit_notebook(audit: Audit, read: Notebook) -> None:
+    """Add the findings in a notebook.
+
+    Args:
+        audit: gets the findings.
+        read: the notebook.
+    """
+    restored = restore.restore(read, changed=True, as_recorded=True)
+    audit.problems += restored.problems
+    audit.remarks += restore.gaps(restored, read)
+    code = asking({cell.number: cell.source for cell in read.cells})
+    settings = Settings(read.cells, code.shows)
+    comparison = SourceComparison(audit, read, code, settings)
+    comparison.compare()
+    unseen = _first_unseen(read, code, settings)
+    places = _places(read, restored)
+    rendered = {saved: _rendered(saved, record) for saved, record in read.turns}
+    for saved, record in read.turns:
+        agrees = comparison.agrees[saved]
+        if rendered[saved] is False:
+            audit.wrong(saved.cell, "its HTML or Markdown differs from its rendered reply")
+        if saved.fault or rendered[saved] is False:
+            agrees = False
+        row = _row(saved, record, restored, places.get(saved), unseen)
+        audit.turns.append(replace(row, agrees=agrees))
+    _judge_places(audit, read, places, comparison, unseen=unseen)
+    for finding in value_findings(read, code.shows):
+        audit.add(finding)
+    hidden = [saved.cell for saved, agreed in comparison.agrees.items() if agreed is None]
+    audit.not_checked(hidden, "their code may ask, and nothing in the file shows what")
+    later = [row.cell_number or 0 for row in audit.turns if row.in_order is None and row.thread]
+    words = f"they carried turns that cell {unseen} or one below it may have asked unseen"
+    audit.not_checked(later, words)
+    unrendered = [saved.cell for saved in rendered if rendered[saved] is None and not saved.fault]
+    audit.remark(unrendered, "HTML not checked: other versions rendered it")
+    practice = [saved.cell for saved, record in read.turns if record.origin == "emulator"]
+    audit.remark(practice, "the emulator answered, practice only")
+    audit.values += disclosures(read)
+
+
+def _places(read: Notebook, restored: Restored) -> dict[SavedOutput, PlacedTurn]:
+    """Return the places of a notebook's turns in its restored conversation."""
+    numbers = {saved: restored.numbers.get(saved, 0) for saved, _ in read.turns}
+    return {
+        saved: PlacedTurn(saved.cell, *restored.asked[number])
+        for saved, number in numbers.items()
+        if number in restored.asked
+    }
+
+
+def _row(
+    saved: SavedOutput,
+    record: Record,
+    restored: Restored,
+    place: PlacedTurn | None,
+    unseen: float,
+) -> Row:
+    """Return the row of a turn, without a judgement of its source.
+
+    Args:
+        saved: its output.
+        record: its record.
+        restored: the conversation of the notebook.
+        place: its place there; ``None`` if it is no part of it.
+        unseen: number of the first cell that may have asked without an output.
+    """
+    number = restored.numbers.get(saved, 0)
+    replies = [reply.number for reply in restored.conversation.replies.get(number, ())]
+    return replace(
+        Row.of_record(record),
+        reply_number=replies.index(number) + 1 if number in replies else None,
+        reply_count=len(replies) or None,
+        cell_number=saved.cell,
+        thread=None if place is None else place.window.thread,
+        in_order=None if place is None else _is_in_order(place, unseen),
+    )
+
+
+def _is_in_order(place: PlacedTurn, unseen: float) -> bool | None:
+    """Return whether a turn was asked after those above it; ``None`` if some may be unseen."""
+    # No output shows the turns that were asked unseen, or loaded, in a cell above.
+    return place.window.carries_as(place.turn) or (None if unseen <= place.cell else False)
+
+
+def _judge_places(
+    audit: Audit,
+    read: Notebook,
+    places: Mapping[SavedOutput, PlacedTurn],
+    comparison: SourceComparison,
+    *,
+    unseen: float,
+) -> None:
+    """Add the faults of turns that were asked elsewhere, each at its cause."""
+    edited: dict[str, int] = {}
+    instructions: dict[str, int] = {}
+    for saved in (saved for saved in read.outputs if saved.fault):
+        if saved.record is not None and saved.record.turn is not None:
+            edited[saved.record.turn] = saved.cell
+        if saved in places:
+            edited[places[saved].turn.digest] = saved.cell
+        if isinstance(saved.steering, Instructions):
+            instructions[saved.steering.value.sha256] = saved.cell
+    turns = [*places.values()]
+    for finding in named_turn_findings(read, places, comparison.commands, unseen):
+        audit.add(finding)
+        told = [place for place in turns if finding.cells == (place.cell,)]
+        edited |= {place.turn.recorded_digest: place.cell for place in told}
+    different = [place for place in turns if _is_in_order(place, unseen) is False]
+    causes = causes_of(different, turns, edited, comparison.lost)
+    causes += followers_of({saved.cell for saved in places if saved.fault}, turns)
+    _tell(audit, causes)
+    instructed = [place for place in turns if place.cell < unseen]
+    others = [place for place in instructed if not place.window.instructs_as(place.turn)]
+    _tell(audit, instruction_causes(others, instructions))
+
+
+def _tell(audit: Audit, causes: Sequence[Cause]) -> None:
+    """Add causes: a fault of its cell with what follows, or a remark on what follows from one."""
+    for cause in causes:
+        if cause.words:
+            audit.wrong(cause.cell, cause.line)
+        else:
+            words = f"{numbered(cause.followers, 'cell')} carried it as it was when they were asked"
+            audit.remark([cause.cell], words)
+
+
+def _rendered(saved: SavedOutput, record: Record) -> bool | None:
+    """Return whether an output is the rendering of its reply; ``None`` if that was not tried."""
+    if saved.versions != output.renderer_versions() or saved.fault or saved.text is None:
+        return None
+    try:
+        reply = restore.turn_of(record, saved.text, owner=None).reply
+    except ValueError:
+        return None
+    shown = output.bundle(reply, record)
+    return all(text == shown[kind] for kind, text in saved.rendered.items())
+
+
+def _first_unseen(read: Notebook, code: Asking, settings: Settings) -> float:
+    """Return the number of the first cell that may have asked without an output; infinity for none.
+
+    It asks quietly, from Python, by a load, or its output went elsewhere.
+    """
+    names = {"chat_panel", "chat_load"}
+    shown = {saved.cell for saved, _ in read.turns}
+    for cell in read.cells:
+        commands = cell.plan.commands
+        is_quiet = settings.may_be_quiet(cell.number) and any(command.asks for command in commands)
+        if (
+            is_quiet
+            or any(command.is_quiet or command.name in names for command in commands)
+            or cell.number in code.asks | (code.captures - shown)
+            or "live" in cell.others
+        ):
+            return cell.number
+    return math.inf
