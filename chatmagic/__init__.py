@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.review_widget import review
     from chatmagic.models import CodeBlock, Credits, Message, Reply, Usage
     from chatmagic.session.current import aask, ask, current_session, map  # noqa: A004 - as it is called: chatmagic.map
-    from chatmagic.session.map.job_file import RowReply
     from chatmagic.session.map.mapper import Mapper, mapper
     from chatmagic.session.map.repeats import RepeatedReply
+    from chatmagic.session.map.row_reply import RowReply
     from chatmagic.session.session import Session
     from chatmagic.study.agreement import Agreement, agreement
     from chatmagic.study.review import Review
@@ -85,7 +85,7 @@ _HOMES: Final = {
     "RepeatedReply": "session.map.repeats",
     "Reply": "models",
     "Review": "study.review",
-    "RowReply": "session.map.job_file",
+    "RowReply": "session.map.row_reply",
     "Session": "session.session",
     "Timeout": "client.endpoint",
     "Usage": "models",

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, get_args
 
 from chatmagic.errors import InputError
 from chatmagic.safe_text import counted, one_line
-from chatmagic.session.map.job_file import RowReply
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.rows import IT, Rows, are_columns, is_series, is_table
 
 Level = Literal["nominal", "ordinal", "interval"]

@@ -13,8 +13,8 @@ from chatmagic.cassette.interaction import DIGITS
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts
 from chatmagic.protocol.url import EMULATOR
-from chatmagic.session.map.job_file import EditedError, RowReply
 from chatmagic.session.map.job_head import JobHead, head_name
+from chatmagic.session.map.row_reply import EditedError, RowReply
 from chatmagic.study.asked import Asked, Source, settings_of
 
 

@@ -18,7 +18,7 @@ from chatmagic._files import content_of, replace_content
 from chatmagic._json import digest, iso
 from chatmagic.errors import InputError
 from chatmagic.safe_text import counted, one_line, without_lone_surrogates
-from chatmagic.session.map.job_file import RowReply
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.rows import IT
 from chatmagic.study import review_csv
 from chatmagic.study.answers import Scale, cell, listed, rows_of

@@ -15,7 +15,7 @@ from chatmagic.archive import notebook
 from chatmagic.audit.audit import audit_all
 from chatmagic.cassette.file import CassetteFile
 from chatmagic.errors import InputError
-from chatmagic.session.map.job_file import BEGINNING
+from chatmagic.session.map.row_reply import BEGINNING
 from chatmagic.study.asked import Kind, Source
 from chatmagic.study.asked_in_cassette import from_interactions
 from chatmagic.study.asked_in_map import add_map

@@ -23,7 +23,7 @@ from chatmagic import Client, Session, Usage
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
-from chatmagic.session.map.job_file import RowReply
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.map.rows import Rows
 

@@ -22,7 +22,8 @@ from chatmagic.cassette.notebook_cassette import from_notebook
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, canonical, sealed
 from chatmagic.conversation.steering import STEERING
-from chatmagic.session.map.job_file import JobFile, RowReply, replay_key, short_key
+from chatmagic.session.map.job_file import JobFile
+from chatmagic.session.map.row_reply import RowReply, replay_key, short_key
 
 FOLDER: Final = ROOT / "tests" / "samples"
 NOTEBOOK: Final = FOLDER / "saved_notebook.ipynb"

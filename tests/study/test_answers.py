@@ -9,7 +9,7 @@ import pytest
 from libraries import library
 
 from chatmagic.errors import InputError
-from chatmagic.session.map.job_file import RowReply
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.study.answers import Answers, Scale, is_frame, read
 
 NAMES = Scale.of("nominal", None)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chatmagic.errors import ChatError, InputError
-from chatmagic.session.map.job_file import RowReply
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.study.review import KEYS, Review
 from chatmagic.study.review_file import ReviewFile
 

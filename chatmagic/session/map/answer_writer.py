@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 from chatmagic._fork import Lock
 from chatmagic.errors import ChatError
-from chatmagic.session.map.job_file import JobFile, RowReply
+from chatmagic.session.map.job_file import JobFile
+from chatmagic.session.map.row_reply import RowReply
 
 
 class AnswerWriter:

@@ -36,7 +36,7 @@ from chatmagic.models import BodyFacts, Reply
 from chatmagic.safe_text import counted
 from chatmagic.session.environment import Environment
 from chatmagic.session.map.answer_writer import AnswerWriter
-from chatmagic.session.map.job_file import JobFile, RowReply
+from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.pace import (
     SHORT,
     Pace,
@@ -49,6 +49,7 @@ from chatmagic.session.map.pace import (
 from chatmagic.session.map.progress import Progress
 from chatmagic.session.map.repeats import together
 from chatmagic.session.map.results import with_replies
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import Row, RowTemplate
 from chatmagic.session.map.rows import Rows, is_series, names_of

@@ -12,240 +12,46 @@ another one is refused, if the system has locks.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from io import FileIO
-from operator import attrgetter, itemgetter
 from pathlib import Path
 from time import sleep
-from typing import Any, BinaryIO, Final, Literal, NamedTuple, Self, cast
+from typing import Any, BinaryIO, Final, Literal, Self, cast
 
-from chatmagic._files import LARGEST, NAP, is_file_of, lock_state, open_file, open_to_change
+from chatmagic._files import NAP, is_file_of, lock_state, open_file, open_to_change
 from chatmagic._fork import Lock, belongs_to_process
 from chatmagic._json import (
-    digest,
-    exact_count,
-    exact_digest,
-    exact_text,
-    exact_time,
-    fields_from_json,
-    iso,
-    json_field,
-    json_of_file,
-    shared_fields,
     timestamp,
 )
 from chatmagic._log import swallowed
 from chatmagic.errors import ChatError, InputError
-from chatmagic.models import BodyFacts, Usage
-from chatmagic.safe_text import without_lone_surrogates
 from chatmagic.session.map.job_head import head_name
+from chatmagic.session.map.row_lines import (
+    Line,
+    is_torn,
+    lines_at,
+    lines_of,
+    with_fields,
+)
+from chatmagic.session.map.row_reply import (
+    BEGINNING,
+    EditedError,
+    RowReply,
+    fields_of,
+    is_as_written,
+    replay_key,
+    short_key,
+)
 
 MOST_UNREAD: Final = 10_000
 """Number of lines without any row after which a file is no file of rows."""
-BEGINNING: Final = b'{"key": "'
-"""Beginning of each line, by which a file of rows is recognized."""
-MOST_TOGETHER: Final = 500_000
-"""Largest number of bytes of lines that are parsed together."""
-MOST_IN_BLOCK: Final = 64
-"""Largest number of lines that are parsed together."""
 ROOM: Final = 65_536
 """Bytes that are kept free for each row under way, or twice the longest line where that is more."""
 
 Access = Literal["refuses", "waits", "alone"]
-
-
-def replay_key(request: str, occurrence: int) -> str:
-    """Return the digest by which a replay finds a reply.
-
-    Args:
-        request: digest of the request, as in the ledger.
-        occurrence: number of the request among equal ones, from 1.
-    """
-    return digest([request, occurrence])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class RowReply(BodyFacts):
-    """Reply to one row, or the error in its place.
-
-    Args:
-        row: the row's place, from 0.
-        key: digest of its request, the address and the occurrence.
-        request: digest of the request, as in the ledger.
-        occurrence: number of the request among equal ones, from 1.
-        service: the service's name in the ledger.
-        text: the reply so far; ``None`` if there is none.
-        value: the value of a reply in JSON, or the instance of its schema; no file keeps it.
-        call: name of the call that the row belongs to, in files of earlier releases.
-        error: the error in one line; ``None`` if the reply is whole and has its form.
-        ended_at: the time of its end, aware, in UTC.
-        head: the description of the call that asked it, or its name (see :mod:`.job_head`).
-        prompt_digest: digest of its prompt, as filled in.
-        prompt: its prompt, if prompts are kept.
-        requests: number of requests that were sent for it, with those that failed; 0 if it was not
-            sent.
-        credits_left: the credits left by its answer.
-    """
-
-    row: int = json_field(exact_count, required=True)
-    key: str = json_field(exact_digest, required=True)
-    request: str = json_field(exact_digest, required=True)
-    occurrence: int = json_field(exact_count, required=True)
-    service: str | None = json_field(exact_text)
-    call: str | None = json_field(exact_text)
-    text: str | None = json_field(exact_text)
-    error: str | None = json_field(exact_text)
-    ended_at: datetime | None = json_field(exact_time, iso)
-    head: str | None = json_field(exact_text)
-    prompt_digest: str | None = json_field(exact_digest)
-    prompt: str | None = json_field(exact_text)
-    requests: int | None = json_field(exact_count)
-    credits_left: int | None = json_field(exact_count)
-    value: Any = None
-
-    def __repr__(self) -> str:
-        """Return the row, the text, the value and the error."""
-        value = "" if self.value is None else f", value={self.value!r}"
-        return f"RowReply(row={self.row}, text={self.text!r}{value}, error={self.error!r})"
-
-    @classmethod
-    def from_line(cls, line: bytes) -> Self:
-        """Return the reply that a line holds.
-
-        Args:
-            line: JSON in UTF-8.
-
-        Raises:
-            ValueError: it is no line of a job's file, or was edited.
-        """
-        value, is_ours = _fields_of(line)
-        return cls._of(value, is_ours=is_ours)
-
-    @classmethod
-    def _of(cls, value: dict[str, Any], *, is_ours: bool) -> Self:
-        """Return the reply of a line's fields, which it takes.
-
-        Those that were written here need no checks.
-        """
-        for name in [name for name, item in value.items() if item == ""]:
-            del value[name]
-        if "error" not in value:
-            value.setdefault("text", "")
-        if not is_ours:
-            return cls(**{**fields_from_json(cls, value), "usage": Usage.from_json(value)})
-        counts = [value.pop(name, None) for name in _NO_USAGE]
-        usage = None if counts == _UNKNOWN else Usage(*counts)
-        if "ended_at" in value:
-            value["ended_at"] = datetime.fromisoformat(value["ended_at"])
-        return cls(**value, usage=usage)
-
-    def to_line(self) -> bytes:
-        """Return the reply's line: flat, with every name, and an empty text for an absent fact.
-
-        So readers that take the file in blocks find the same columns in each block.
-        """
-        line: dict[str, Any] = {
-            name: "" if value is None else value
-            for name, value in zip(_OWN, _OWN_VALUES(self), strict=True)
-            if value or value == 0 or name not in _SPARSE
-        }
-        line["ended_at"] = iso(self.ended_at) or ""
-        line |= _NO_USAGE if self.usage is None else shared_fields(self.usage, Usage)
-        if line["reasoning_tokens"] is None:
-            del line["reasoning_tokens"]
-        body = _body(line)
-        return body + b'%b%b"}\n' % (_SEAL, _seal(body).encode())
-
-
-_NO_USAGE: Final = dict.fromkeys(item.name for item in fields(Usage))
-_UNKNOWN: Final = list(_NO_USAGE.values())
-_EMPTY: Final = dict.fromkeys(
-    ("key", *(item.name for item in fields(RowReply) if "read" in item.metadata)), ""
-)
-"""Every name of a line, in its order."""
-_OWN: Final = tuple(name for name in _EMPTY if name != "usage")
-_OWN_VALUES: Final = attrgetter(*_OWN)
-_NAMES: Final = tuple(name for name in _EMPTY if name != "usage") + tuple(_NO_USAGE)
-_SPARSE: Final = (
-    *("call", "reasoning"),
-    *(
-        "response_id",
-        "system_fingerprint",
-        "head",
-        "prompt_digest",
-        "prompt",
-        "requests",
-        "credits_left",
-    ),
-)
-"""The names that a line lacks if it has no such fact: files of earlier releases have none."""
-_SEAL: Final = b', "digest": "'
-
-
-class EditedError(ValueError):
-    """Line whose fields are not those that were written."""
-
-
-_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
-
-
-def _body(fields: Mapping[str, Any]) -> bytes:
-    """Return a line without its digest and its end."""
-    text = _encode(fields)
-    return without_lone_surrogates(text)[:-1].encode()
-
-
-def _seal(body: bytes) -> str:
-    """Return the digest of a line without its digest and its end."""
-    return hashlib.sha256(body).hexdigest()
-
-
-def _seal_of(line: bytes) -> str:
-    """Return the digest that a line should have."""
-    return _seal(line[: line.rfind(_SEAL)])
-
-
-def _fields_of(line: bytes) -> tuple[dict[str, Any], bool]:
-    """Return the fields of a line, and whether it stands as it was written here.
-
-    A line of an earlier release has no digest. A tool may have written the same fields in another
-    order, or with other spaces.
-
-    Raises:
-        ValueError: it is no line of a job's file, or was edited.
-    """
-    value = json_of_file(line)
-    if not isinstance(value, dict):
-        raise ValueError("a line is a JSON object")
-    seal = value.pop("digest", None)
-    if seal is None:
-        return value, False
-    seal = str(seal)
-    if _seal_of(line) == seal and _is_well_formed(value):
-        return value, True
-    known = {name: value[name] for name in _NAMES if name in value}
-    if len(known) < len(value) or _seal(_body(known)) != seal:
-        raise EditedError("the line was edited")
-    return value, False
-
-
-def _is_well_formed(value: dict[str, Any]) -> bool:
-    """Return whether the fields of a line have their names, and those that are used their types."""
-    try:
-        types = tuple(map(type, _USED(value)))
-    except KeyError:
-        return False
-    return types == _TYPES and value.keys() <= _ALL
-
-
-_ALL: Final = frozenset(_NAMES)
-_USED: Final = itemgetter("key", "request", "text", "error", "ended_at", "row", "occurrence")
-_TYPES: Final = (str, str, str, str, str, int, int)
 
 
 class NoLocksError(Exception):
@@ -500,24 +306,20 @@ class JobFile:
             yield from (None for _ in places)
             return
         with open_file(self.path) as file:
-            for block in _blocks(_lines_at(file, places)):
-                for line, value in zip(block, _parsed(block), strict=True):
-                    yield self._known_reply(line, value)
+            for line in lines_at(file, places):
+                yield self._known_reply(line)
 
-    def _known_reply(self, line: _Line, value: Any) -> RowReply | None:
+    def _known_reply(self, line: Line) -> RowReply | None:
         """Return the reply of a line that was checked when it was read first, or written here.
 
         Args:
             line: the line; an empty one for a row without a line.
-            value: its JSON value; ``None`` if it was not parsed.
         """
         if not line.content:
             return None
-        if line.at in self._foreign:
+        if line.at in self._foreign or not is_as_written(line.content):
             return RowReply.from_line(line.content)
-        value = json_of_file(line.content) if value is None else value
-        value.pop("digest", None)
-        return RowReply._of(value, is_ours=True)  # noqa: SLF001 - its own file
+        return RowReply.unread(line.content)
 
     def close(self) -> None:
         """Remove the room, and close the file; may be repeated.
@@ -542,7 +344,7 @@ class JobFile:
         """
         is_ended = True
         with open_file(self.path) as lines:
-            for line, value in _with_fields(_lines(lines)):
+            for line, value in with_fields(lines_of(lines)):
                 if not self._takes(line, value):
                     break
                 self._end = line.at + line.size
@@ -560,7 +362,7 @@ class JobFile:
                 self._write(b"\n")
                 self._end += 1
 
-    def _takes(self, line: _Line, value: Mapping[str, Any] | None) -> bool:
+    def _takes(self, line: Line, value: Mapping[str, Any] | None) -> bool:
         """Note the place of a line, if it is one of a row; return whether reading goes on.
 
         It ends at an unfinished last line.
@@ -580,7 +382,7 @@ class JobFile:
         except EditedError:
             self.edited += 1
         except (ValueError, RecursionError):
-            if not line.has_end and _is_torn(line.content):
+            if not line.has_end and is_torn(line.content):
                 return False
             self.unread += 1
         return True
@@ -591,10 +393,10 @@ class JobFile:
         Raises:
             ValueError: it is no line of a job's file, or was edited.
         """
-        value, is_ours = _fields_of(line)
+        value, is_ours = fields_of(line)
         if not is_ours:
             self._foreign.add(at)
-            RowReply._of({**value}, is_ours=False)  # noqa: SLF001 - its own file; checks each field
+            RowReply.of_fields({**value}, is_ours=False)  # checks each field
         self._note_fields(value, at)
 
     def _note_fields(self, value: Mapping[str, Any], at: int) -> None:
@@ -616,101 +418,3 @@ class JobFile:
         short = short_key(replay_key(request, occurrence) if self._replays else key)
         self._at[short] = at
         self._failed.discard(short)
-
-
-def short_key(key: str) -> bytes:
-    """Return the beginning of a key, which distinguishes rows.
-
-    Args:
-        key: a digest in hexadecimal.
-    """
-    return bytes.fromhex(key)[:16]
-
-
-class _Line(NamedTuple):
-    """Line of a file.
-
-    Args:
-        at: its offset.
-        content: the line, cut at the largest size. Reserved space may be larger, and no other line
-            that was written here.
-        size: its size in bytes.
-        has_end: whether it has a line end.
-    """
-
-    at: int
-    content: bytes
-    size: int
-    has_end: bool
-
-
-def _lines(file: BinaryIO) -> Iterator[_Line]:
-    """Yield the lines of a file."""
-    at = 0
-    while line := file.readline(LARGEST):
-        size = len(line)
-        last = line
-        while not last.endswith(b"\n") and (last := file.readline(LARGEST)):
-            size += len(last)
-        yield _Line(at, line, size, last.endswith(b"\n"))
-        at += size
-
-
-def _lines_at(file: BinaryIO, places: Iterable[int | None]) -> Iterator[_Line]:
-    """Yield the lines at offsets; an empty line for ``None``."""
-    position = 0
-    for at in places:
-        if at is None:
-            yield _Line(0, b"", 0, False)
-            continue
-        if at != position:
-            file.seek(at)
-        line = file.readline(LARGEST)
-        size = len(line)
-        position = at + size
-        yield _Line(at, line, size, True)
-
-
-def _with_fields(lines: Iterable[_Line]) -> Iterator[tuple[_Line, dict[str, Any] | None]]:
-    """Yield each line with its fields; ``None`` for one that must be read by itself."""
-    for block in _blocks(lines):
-        for line, value in zip(block, _parsed(block), strict=True):
-            seal = value.pop("digest", None) if isinstance(value, dict) else None
-            is_ours = seal == _seal_of(line.content) and _is_well_formed(value)
-            yield line, value if is_ours else None
-
-
-def _blocks(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
-    """Yield lines in lists that are small enough to be parsed together; a large one is alone."""
-    block: list[_Line] = []
-    size = 0
-    for line in lines:
-        size += line.size
-        if block and (size > MOST_TOGETHER or len(block) == MOST_IN_BLOCK):
-            yield block
-            block = []
-            size = line.size
-        block.append(line)
-    if block:
-        yield block
-
-
-def _parsed(lines: Sequence[_Line]) -> list[Any]:
-    """Return the JSON value of each line; ``None`` for all if one of them is none.
-
-    Lines are parsed together, which takes a third of the time.
-    """
-    unread = [None] * len(lines)
-    if sum(line.size for line in lines) > MOST_TOGETHER:
-        return unread
-    try:
-        values = json.loads(b"[%b]" % b",".join([line.content or b"null" for line in lines]))
-    except (ValueError, RecursionError):
-        return unread
-    return values if len(values) == len(lines) else unread
-
-
-def _is_torn(line: bytes) -> bool:
-    """Return whether a last line is reserved space, or the beginning of a line."""
-    written = line.rstrip(b"\0 ")
-    return written.startswith(BEGINNING) or BEGINNING.startswith(written)

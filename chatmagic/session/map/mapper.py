@@ -29,9 +29,10 @@ from chatmagic.session import forms
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask
 from chatmagic.session.map.job import Job
-from chatmagic.session.map.job_file import JobFile, RowReply
+from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.map import MapOptions, quote
 from chatmagic.session.map.pace import SHORT
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.map.rows import Rows, are_columns, is_table

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chatmagic.safe_text import one_line
-from chatmagic.session.map.job_file import RowReply
+from chatmagic.session.map.row_reply import RowReply
 
 _LONGEST = 40
 

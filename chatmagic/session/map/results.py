@@ -13,8 +13,8 @@ from typing import Any
 
 from chatmagic.errors import InputError
 from chatmagic.render import reply_table
-from chatmagic.session.map.job_file import RowReply
 from chatmagic.session.map.repeats import RepeatedReply
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.rows import are_columns, is_series, is_table, names_of
 
 
@@ -127,13 +127,13 @@ def with_replies(source: Any, replies: Sequence[RowReply], columns: Columns) -> 
         replies: one for each row, in order.
         columns: the columns that they get.
     """
+    if not (is_table(source) or are_columns(source) or is_series(source)):
+        return Replies(replies, columns)
     held = columns.of(replies)
     if is_series(source):
         return _series(source, held, columns)
     if are_columns(source):
         return {**source, **held}
-    if not is_table(source):
-        return Replies(replies, columns)
     if hasattr(type(source), "hstack"):  # of polars
         return source.hstack(type(source)(held))
     if hasattr(type(source), "append_column"):  # of pyarrow

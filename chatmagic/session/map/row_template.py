@@ -25,9 +25,9 @@ from chatmagic.safe_text import one_line, without_lone_surrogates
 from chatmagic.session import forms
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
-from chatmagic.session.map.job_file import replay_key
 from chatmagic.session.map.job_head import JobHead
 from chatmagic.session.map.results import Columns
+from chatmagic.session.map.row_reply import replay_key
 from chatmagic.session.prepare import Setup, prepare
 from chatmagic.session.secret_check import environment_secrets
 

@@ -7,7 +7,8 @@ from itertools import chain, islice
 from typing import Final
 
 from chatmagic.errors import NotRecordedError
-from chatmagic.session.map.job_file import JobFile, short_key
+from chatmagic.session.map.job_file import JobFile
+from chatmagic.session.map.row_reply import short_key
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import Row, RowTemplate
 from chatmagic.session.map.rows import Rows

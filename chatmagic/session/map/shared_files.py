@@ -17,13 +17,8 @@ from chatmagic._files import set_time
 from chatmagic._fork import Lock
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.errors import ChatError, InputError
-from chatmagic.session.map.job_file import (
-    Access,
-    JobFile,
-    NoLocksError,
-    RowReply,
-    short_key,
-)
+from chatmagic.session.map.job_file import Access, JobFile, NoLocksError
+from chatmagic.session.map.row_reply import RowReply, short_key
 
 SUFFIX: Final = ".jsonl"
 PAUSE: Final = ".pause"

@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import Any, Final, Literal
 
 from chatmagic.conversation.question import Schema
-from chatmagic.session.map.job_file import RowReply
 from chatmagic.session.map.results import Columns
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.rows import are_columns
 
 Kind = Literal["str", "Int64", "Float64", "boolean", "list"]

@@ -8,7 +8,8 @@ import pytest
 
 from chatmagic.errors import ChatError
 from chatmagic.session.map.answer_writer import AnswerWriter
-from chatmagic.session.map.job_file import JobFile, RowReply
+from chatmagic.session.map.job_file import JobFile
+from chatmagic.session.map.row_reply import RowReply
 
 KEY = "ab" * 32
 

@@ -8,7 +8,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -16,16 +15,8 @@ import pytest
 from jobs import full_disk
 
 from chatmagic.errors import ChatError, InputError
-from chatmagic.models import Usage
-from chatmagic.session.map.job_file import (
-    BEGINNING,
-    EditedError,
-    JobFile,
-    NoLocksError,
-    RowReply,
-    replay_key,
-    short_key,
-)
+from chatmagic.session.map.job_file import JobFile, NoLocksError
+from chatmagic.session.map.row_reply import BEGINNING, RowReply, replay_key, short_key
 
 KEYS = [f"{number:02x}" * 32 for number in range(9)]
 
@@ -214,70 +205,6 @@ def test_lines_are_brought_to_the_disk(tmp_path: Path, monkeypatch: pytest.Monke
     file.close()
 
 
-KEY = "ab" * 32
-REQUEST = "cd" * 32
-WHOLE = RowReply(
-    row=3,
-    key=KEY,
-    request=REQUEST,
-    occurrence=1,
-    text="héllo\n\u2028",
-    ended_at=datetime(2026, 1, 2, tzinfo=UTC),
-    model="m",
-    finish_reason="stop",
-    usage=Usage(1, 2, 3),
-)
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        WHOLE,
-        RowReply(row=0, key=KEY, request=REQUEST, occurrence=1, error="No."),
-        RowReply(row=0, key=KEY, request=REQUEST, occurrence=1, error="No.", text="half"),
-        RowReply(row=0, key=KEY, request=REQUEST, occurrence=1, text=""),
-    ],
-)
-def test_a_line_is_read_as_it_was_written(reply: RowReply) -> None:
-    """What is absent stays absent."""
-    line = reply.to_line()
-    assert line.startswith(BEGINNING)
-    assert line.count(b"\n") == 1
-    assert RowReply.from_line(line) == reply
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (b'"stop"', b'"halt"'),
-        (b'"row": 3', b'"row": 4'),
-        (b'"row": 3', b'"row": "3"'),
-        (b"{", b'{"x": 1, '),
-    ],
-)
-def test_an_edited_line_is_none(old: bytes, new: bytes) -> None:
-    """Whichever field; one of an earlier release has no digest, and is read."""
-    line = WHOLE.to_line()
-    with pytest.raises(EditedError):
-        RowReply.from_line(line.replace(old, new, 1))
-    value = json.loads(line)
-    value.pop("digest")
-    assert RowReply.from_line(json.dumps(value).encode()) == WHOLE
-
-
-@pytest.mark.parametrize("name", ["key", "request", "text", "row", "ended_at"])
-def test_a_digest_does_not_make_a_line(name: str) -> None:
-    """A field that is missing or of another type is refused in any case."""
-    value = json.loads(WHOLE.to_line())
-    del value["digest"]
-    for wrong in ({k: v for k, v in value.items() if k != name}, {**value, name: [1]}):
-        body = json.dumps(wrong, ensure_ascii=False)[:-1].encode()
-        line = body + b', "digest": "%b"}\n' % hashlib.sha256(body).hexdigest().encode()
-        if name in wrong or name in {"key", "request", "row"}:
-            with pytest.raises(ValueError):  # noqa: PT011 - a line of another kind, whatever is wrong
-                RowReply.from_line(line)
-
-
 def sealed(body: bytes) -> bytes:
     """Return a line with its digest."""
     return body + b', "digest": "%b"}\n' % hashlib.sha256(body).hexdigest().encode()
@@ -313,35 +240,10 @@ def test_a_bad_line_costs_no_other_line(path: Path, bad: bytes) -> None:
     file.close()
 
 
-def test_each_line_has_all_names() -> None:
-    """A table that is read of some lines has the same columns as one of others."""
-    lines = [WHOLE, RowReply(row=0, key=KEY, request=REQUEST, occurrence=1, error="No.")]
-    values = [json.loads(reply.to_line()) for reply in lines]
-    assert [*values[0]] == [*values[1]]
-    assert {"key", "request", "row", "text", "error", "model", "prompt_tokens", "total_tokens"} <= {
-        *values[0]
-    }
-    assert not any(isinstance(item, dict | list) for item in values[0].values())
-    assert values[1]["text"] == values[1]["model"] == ""
-    assert values[1]["total_tokens"] is None
-
-
-def test_half_a_surrogate_pair_is_marked() -> None:
-    """It is no text of UTF-8."""
-    line = RowReply(row=0, key=KEY, request=REQUEST, occurrence=1, text="a\ud800").to_line()
-    assert RowReply.from_line(line).text == "a\ufffd"
-
-
-def test_a_list_of_many_can_be_read() -> None:
-    """The repr shows the row, the text and the error."""
-    assert repr(RowReply(row=0, key=KEY, text="a")) == "RowReply(row=0, text='a', error=None)"
-    assert "value=[1]" in repr(RowReply(row=0, key=KEY, text="[1]", value=[1]))
-
-
 def test_a_line_that_is_too_large_is_not_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stays in the file, and the lines behind it count; reserved space may be as large."""
     before = path.read_bytes()
-    monkeypatch.setattr("chatmagic.session.map.job_file.LARGEST", 4_096)
+    monkeypatch.setattr("chatmagic.session.map.row_lines.LARGEST", 4_096)
     behind = reply(7).to_line()
     whole = before + BEGINNING + b"x" * 9_000 + b"\n" + behind
     path.write_bytes(whole + b" " * 20_000)
@@ -357,7 +259,7 @@ def test_a_large_line_that_a_power_cut_has_torn_is_dropped(
 ) -> None:
     """As a small one is."""
     before = path.read_bytes()
-    monkeypatch.setattr("chatmagic.session.map.job_file.LARGEST", 4_096)
+    monkeypatch.setattr("chatmagic.session.map.row_lines.LARGEST", 4_096)
     path.write_bytes(before + BEGINNING + b"x" * 9_000)
     JobFile(path).open().close()
     assert path.read_bytes() == before

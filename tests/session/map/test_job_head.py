@@ -13,8 +13,9 @@ from row_service import RowService
 import chatmagic
 from chatmagic._json import digest
 from chatmagic.models import Message
-from chatmagic.session.map.job_file import JobFile, RowReply
+from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.job_head import JobHead, head_name
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.session import Session
 
 HEAD = JobHead(

@@ -13,8 +13,8 @@ from row_service import RowService
 
 import chatmagic
 from chatmagic.errors import InputError
-from chatmagic.session.map.job_file import RowReply
 from chatmagic.session.map.repeats import RepeatedReply, together
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.session import Session
 
 KEY = "ab" * 32

@@ -8,8 +8,8 @@ import pytest
 from libraries import library
 
 from chatmagic.errors import InputError
-from chatmagic.session.map.job_file import RowReply
 from chatmagic.session.map.results import Columns, Replies, with_replies
+from chatmagic.session.map.row_reply import RowReply
 
 KEY = "ab" * 32
 REPLIES = [RowReply(row=0, key=KEY, text="[1]", value=[1]), RowReply(row=1, key=KEY, error="No.")]

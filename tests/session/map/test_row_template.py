@@ -13,7 +13,7 @@ from chatmagic.errors import InputError
 from chatmagic.models import Reply
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
-from chatmagic.session.map.job_file import replay_key
+from chatmagic.session.map.row_reply import replay_key
 from chatmagic.session.map.row_template import RowTemplate
 
 SCHEMA = {"title": "Label", "properties": {"label": {"type": "string"}}}

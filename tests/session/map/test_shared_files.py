@@ -15,7 +15,8 @@ from row_service import RowService
 import chatmagic
 from chatmagic.errors import ChatError, InputError
 from chatmagic.session.environment import Environment
-from chatmagic.session.map.job_file import JobFile, RowReply
+from chatmagic.session.map.job_file import JobFile
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.shared_files import FolderPause, SharedFile, beside, opened, read_all
 from chatmagic.session.session import Session
 

@@ -11,9 +11,9 @@ import pytest
 from libraries import library
 
 from chatmagic.session import forms
-from chatmagic.session.map.job_file import RowReply
 from chatmagic.session.map.repeats import together
 from chatmagic.session.map.results import Columns
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.typed_columns import TypedColumns
 
 KEY = "ab" * 32
