@@ -99,7 +99,11 @@ _HOMES: Final = {
     "turns": "archive.table",
 }
 
-_ELSEWHERE: Final = {"chat", "Chat", "ChatOpenAI", "OpenAI", "completion", "get_model", "prompt"}
+_ELSEWHERE: Final = {
+    *("chat", "complete", "completion", "generate", "get_model", "prompt", "stream"),
+    *("Anthropic", "AsyncOpenAI", "Chat", "ChatAnthropic", "ChatGoogle", "ChatOllama"),
+    *("ChatOpenAI", "Conversation", "OpenAI"),
+}
 """Names by which other packages begin to ask."""
 
 if not TYPE_CHECKING:  # a name that is not listed is an error for a type checker, too

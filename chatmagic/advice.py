@@ -10,6 +10,7 @@ text where it is raised.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -263,6 +264,21 @@ def key_wanted(way: Advice | None) -> Advice:
         way: the line that sets a way to send one; ``None`` if a way is set.
     """
     return _KEY + "." if way is None else way + " sends one; " + _KEY + "."
+
+
+# --- Names of other clients ---------------------------------------------------------------------
+
+
+def missing_name(kind: str, name: str, known: Mapping[str, str]) -> AttributeError:
+    """Return the error for an attribute that an object does not have, with the word here.
+
+    Args:
+        kind: the object, in words.
+        name: the attribute.
+        known: the words for the attributes that such objects of other clients have.
+    """
+    words = f": {known[name]}." if name in known else "."
+    return AttributeError(f"{kind} has no {name}{words}")
 
 
 # --- The model, and the fields of a request -----------------------------------------------------

@@ -31,6 +31,7 @@ from chatmagic._json import (
     whole_number,
     word_of,
 )
+from chatmagic.advice import missing_name
 from chatmagic.safe_text import to_terminal
 
 if TYPE_CHECKING:
@@ -41,6 +42,13 @@ if TYPE_CHECKING:
 else:
     _Parsed_co = TypeVar("_Parsed_co", covariant=True)
 
+_TEXT: Final = "reply.text is the text, and str(reply) too"
+_OTHER_NAMES: Final = {
+    **dict.fromkeys(("choices", "content", "message", "output_text", "response"), _TEXT),
+    "json": "reply.parsed is the value of a question with a schema",
+    "tool_calls": "chatmagic calls no tools",
+}
+"""Attributes of other clients' replies, and what does it here."""
 State = Literal["complete", "interrupted", "cut off"]
 Origin = Literal["live", "replay", "emulator"]
 
@@ -302,6 +310,12 @@ class Reply(ReplyFacts, Generic[_Parsed_co]):
             "A reply has no items: reply.text is its text, and ask(…, on_fragment=…) calls a "
             "function with each fragment as it arrives."
         )
+
+    if not TYPE_CHECKING:  # an attribute that is not there is an error for a type checker, too
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise the error for an attribute that a reply does not have, with the word here."""
+            raise missing_name("A reply", name, _OTHER_NAMES)
 
     @property
     def code_blocks(self) -> tuple[CodeBlock, ...]:

@@ -67,8 +67,10 @@ class Tour:
         at = self.book.js(
             "const box = panel.content.node.getBoundingClientRect(); return [box.x, box.y]"
         )
-        clip = {"x": at[0], "y": at[1], "width": WIDTH, "height": HEIGHT}
-        page = Image.open(io.BytesIO(self.book.page.screenshot(clip=clip)))
+        picture = self.book.page.screenshot(
+            clip={"x": at[0], "y": at[1], "width": WIDTH, "height": HEIGHT}
+        )
+        page = Image.open(io.BytesIO(picture))
         whole = Image.new("RGB", (WIDTH, HEIGHT + CAPTION), "#1f2937")
         whole.paste(page, (0, 0))
         font = ImageFont.load_default(size=20)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from chatmagic import advice
-from chatmagic.advice import note_at
+from chatmagic.advice import missing_name, note_at
 from chatmagic.client import config
 from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import (
@@ -35,6 +35,13 @@ from chatmagic.models import Credits, Message, Origin, Reply
 from chatmagic.protocol.api_key import Auth, Secret, redacted, refuse_keys
 from chatmagic.protocol.json_decoder import JSON_DECODER
 from chatmagic.protocol.request import Request
+
+_ASKS: Final = "client.complete(messages) asks and returns the reply"
+_OTHER_NAMES: Final = {
+    **dict.fromkeys(("ask", "chat", "completion", "completions", "responses", "messages"), _ASKS),
+    "embeddings": "chatmagic asks chat completions alone",
+}
+"""Attributes of other clients, and what does it here."""
 
 
 class Client:
@@ -115,6 +122,12 @@ class Client:
             The client; ``None`` if a transport was given, which all threads share.
         """
         return self.connected(self.setup) if isinstance(self._transport, HttpTransport) else None
+
+    if not TYPE_CHECKING:  # an attribute that is not there is an error for a type checker, too
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise the error for an attribute that a client does not have, with the word here."""
+            raise missing_name("A client", name, _OTHER_NAMES)
 
     def _start(self, setup: ServiceSetup, transport: Transport | None = None) -> None:
         self.credit_tracker = CreditTracker()

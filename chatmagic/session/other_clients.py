@@ -7,7 +7,7 @@ from functools import wraps
 from inspect import signature
 from typing import Any, Final, ParamSpec, TypeVar
 
-from chatmagic.advice import note_at
+from chatmagic.advice import missing_name, note_at
 from chatmagic.conversation.likely_mistakes import counterpart
 from chatmagic.errors import InputError
 
@@ -17,11 +17,27 @@ _Result = TypeVar("_Result")
 _ASKS: Final = "session.ask(text) asks and returns the reply"
 METHODS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
-        ("chat", "complete", "completion", "generate", "invoke", "prompt", "query", "send"), _ASKS
+        (
+            *("chat", "complete", "completion", "generate", "invoke", "prompt", "query"),
+            *("send", "send_message"),
+        ),
+        _ASKS,
     ),
-    "stream": "session.ask(text, on_fragment=…) calls a function with each fragment",
-    "system": "session.ask(text, instructions=…) has instructions of its own",
-    "history": "session.conversation has the turns, and session.messages() the messages",
+    **dict.fromkeys(
+        ("stream", "stream_async"),
+        "session.ask(text, on_fragment=…) calls a function with each fragment",
+    ),
+    "chat_async": "await session.aask(text) asks and returns the reply",
+    "chat_structured": "session.ask(text, schema=…).parsed is the value",
+    **dict.fromkeys(
+        ("system", "system_prompt"), "session.ask(text, instructions=…) has instructions of its own"
+    ),
+    **dict.fromkeys(
+        ("history", "turns", "get_turns", "responses"),
+        "session.conversation has the turns, and session.messages() the messages",
+    ),
+    **dict.fromkeys(("register_tool", "tools"), "chatmagic calls no tools"),
+    "export": "a command of notebooks saves the conversation: chat_save FILE.md",
 }
 """Methods of other clients' conversations (llm, chatlas, LangChain), and what does it here."""
 _OPTIONS: Final[Mapping[str, str]] = {
@@ -29,6 +45,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "max_completion_tokens": "max_tokens",
     "model_name": "model",
     "response_model": "schema",
+    "data_model": "schema",
     "response_format": "schema",
     "output_type": "schema",
     "conversation": "thread",
@@ -43,8 +60,7 @@ def missing_method(kind: str, name: str) -> AttributeError:
         kind: the object, in words.
         name: the attribute.
     """
-    known = METHODS.get(name)
-    return AttributeError(f"{kind} has no {name}" + (f": {known}." if known else "."))
+    return missing_name(kind, name, METHODS)
 
 
 def refuses_other_options(method: Callable[_Given, _Result]) -> Callable[_Given, _Result]:

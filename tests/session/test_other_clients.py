@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import re
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +28,8 @@ from chatmagic.session.session import Session
         ("top_p", "extra_body"),
         ("seed", "extra_body"),
         ("image", "Only text is sent"),
+        ("attachments", "Only text is sent"),
+        ("tools", "chatmagic calls no tools."),
     ],
 )
 def test_an_option_of_another_client_leads_to_the_word_here(
@@ -61,6 +65,32 @@ def test_a_method_of_another_client_leads_to_the_word_here(session: Session, nam
     with pytest.raises(AttributeError) as raised:
         getattr(session, name)
     assert str(raised.value) == f"A session has no {name}" + (f": {known}." if known else ".")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("content", "A reply has no content: reply.text is the text, and str(reply) too."),
+        ("choices", "A reply has no choices: reply.text is the text, and str(reply) too."),
+        ("json", "A reply has no json: reply.parsed is the value of a question with a schema."),
+        ("whatever", "A reply has no whatever."),
+    ],
+)
+def test_a_reply_leads_to_the_word_here(name: str, words: str) -> None:
+    """It is still an attribute that is not there, and a copy is one of the same."""
+    reply = chatmagic.Reply("x")
+    assert not hasattr(reply, name)
+    with pytest.raises(AttributeError, match=re.escape(words)):
+        getattr(reply, name)
+    assert pickle.loads(pickle.dumps(copy.deepcopy(reply))) == reply  # noqa: S301 - its own
+
+
+def test_a_client_leads_to_the_word_here() -> None:
+    """Of OpenAI's and Anthropic's clients."""
+    client: Any = chatmagic.Client("emulator")
+    for name in ("chat", "completions", "messages", "responses"):
+        with pytest.raises(AttributeError, match=rf"no {name}: client\.complete\(messages\) asks"):
+            getattr(client, name)
 
 
 @pytest.mark.parametrize("name", ["chat", "ChatOpenAI", "OpenAI"])
