@@ -132,6 +132,7 @@ def installs(python: str, *words: str) -> str:
     return ran.stdout
 
 
+@pytest.mark.release
 def test_the_first_cell_of_a_real_kernel_asks(environment: str, tmp_path: Path) -> None:
     """``%%chat`` without ``%load_ext``, exactly as typed; without the lines it is no magic."""
     private = {"IPYTHONDIR": str(tmp_path)}

@@ -205,7 +205,8 @@ def test_what_tests_share_is_listed() -> None:
     """By the page beside it, which says for which kind of test."""
     support = ROOT / "tests" / "support"
     page = (support / "README.md").read_text("utf-8")
-    names = {path.stem for path in files("tests/support/*.py")}
+    modules = [*files("tests/support/*.py"), *files("tests/browser/[!t]*.py")]
+    names = {path.stem for path in modules} - {"conftest"}
     assert names == names & {*re.findall(r"`(\w+)`", page)}
 
 
@@ -240,7 +241,10 @@ def test_every_runtime_package_is_used_or_promised() -> None:
     assert {IMPORTED_AS.get(name, name) for name in required} <= used
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize(
+    "tool",
+    [pytest.param(tool, marks=pytest.mark.release if tool == "mypy" else ()) for tool in TOOLS],
+)
 def test_the_style_holds(tool: str) -> None:
     """Lint, format and types are clean."""
     done = subprocess.run(

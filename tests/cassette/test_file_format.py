@@ -333,8 +333,9 @@ def test_a_file_of_many_lines_or_values_is_not_read(many: str) -> None:
         from_text(f"{head}\n" + many * (1 if len(many) > 9 else 1_000_001), "talk.jsonl")
 
 
-def test_ten_thousand_exchanges_are_read() -> None:
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.release)])
+def test_thousands_of_exchanges_are_read(count: int) -> None:
     """Of twenty lines each."""
     text = "Line.\n" * 10
-    held = [replace(FIRST, prompt=f"{number}\n{text}", text=text) for number in range(10_000)]
+    held = [replace(FIRST, prompt=f"{number}\n{text}", text=text) for number in range(count)]
     assert from_text(to_text(held), "talk.jsonl") == tuple(held)

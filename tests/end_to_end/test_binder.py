@@ -76,6 +76,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     return repository, own
 
 
+@pytest.mark.release
 def test_it_opens_the_first_lesson(image: tuple[Path, dict[str, str]]) -> None:
     """JupyterLab starts, the first page is the first lesson, and what it holds is trusted."""
     repository, environment = image

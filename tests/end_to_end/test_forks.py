@@ -128,6 +128,8 @@ joblib = __import__("joblib")
 show(joblib.Parallel(4, backend="multiprocessing")(joblib.delayed(ask)(n) for n in ROWS))
 """,
 }
+EACH_TIME: Final = {"a pool whose children stay while the parent asks", "os.fork"}
+"""Ways that each run tries; CI tries all."""
 
 
 def echo(peer: Peer) -> None:
@@ -162,7 +164,10 @@ def run(program: str, server: Server, folder: Path, **environment: str) -> str:
     return ended.stdout
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(way, marks=() if way in EACH_TIME else pytest.mark.release) for way in WAYS],
+)
 def test_each_row_has_its_own_answer(way: str, server: Server, tmp_path: Path) -> None:
     """However it is forked, a child is answered itself, and so is its parent afterwards."""
     if way == "joblib":

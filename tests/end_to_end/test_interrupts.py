@@ -248,7 +248,7 @@ def terse() -> Shell:
     return Shell(config={"InteractiveShell": {"xmode": "Minimal", "colors": "nocolor"}})
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.release)])
 def test_at_each_line_of_the_thread_that_waits(service: Service, times: int) -> None:
     """Wherever Ctrl-C comes, and comes again: one request, a turn or none, nothing left locked."""
     done: set[tuple[str, int]] = set()
@@ -258,7 +258,8 @@ def test_at_each_line_of_the_thread_that_waits(service: Service, times: int) -> 
     assert len(done) > 60
 
 
-def test_at_each_line_of_a_cell(service: Service) -> None:
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.release)])
+def test_at_each_line_of_a_cell(service: Service, every: int) -> None:
     """The same through the magic, the view and the output."""
     done: set[tuple[str, int]] = set()
     shell = terse()
@@ -269,7 +270,7 @@ def test_at_each_line_of_a_cell(service: Service) -> None:
             assert len(ran.traceback) <= 2 or type(ran.error) is KeyboardInterrupt
             raise ran.error
 
-    at_each_line(service, IN_A_CELL, ask, done, "whole")
+    at_each_line(service, IN_A_CELL, ask, done, "whole", every=every)
     assert len(done) > 100
 
 
@@ -320,7 +321,14 @@ def test_an_error_at_each_line_of_the_sender(
 
 
 @pytest.mark.parametrize(
-    "command", ["%%chat_instructions\n", "%chat_thread ", "%chat_hide ", "%chat_retry --pick "]
+    "command",
+    [
+        "%chat_retry --pick ",
+        *(
+            pytest.param(command, marks=pytest.mark.release)
+            for command in ("%%chat_instructions\n", "%chat_thread ", "%chat_hide ")
+        ),
+    ],
 )
 def test_at_each_line_of_what_steers(service: Service, command: str) -> None:
     """That which held holds on, or the new does; nothing is sent, and nothing stays locked."""

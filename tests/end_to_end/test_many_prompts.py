@@ -141,10 +141,15 @@ def killed(path: Path, plan: list[tuple[str, int]], rows: int) -> tuple[Counter[
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such signal")
-def test_a_killed_map_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "points",
+    [POINTS[3:4], pytest.param(POINTS, marks=pytest.mark.release)],
+    ids=["one point", "all points"],
+)
+def test_a_killed_map_goes_on(tmp_path: Path, points: tuple[str, ...]) -> None:
     """No row in the file is asked again, and of the others no more than were under way."""
     path = tmp_path / "rows.jsonl"
-    plan = [(point, 3 + 2 * number) for number, point in enumerate(POINTS)]
+    plan = [(point, 3 + 2 * number) for number, point in enumerate(points)]
     asked, again = killed(path, plan, 80)
     assert again == 0
     assert len(asked) == 80
@@ -186,8 +191,6 @@ PLACES: Final = tuple(
         "session/worker.py",
     )
 )
-EVERY: Final = 7
-"""Of the lines that a map runs through in its own thread, each so-many-th is struck."""
 
 
 class Striking:
@@ -236,13 +239,17 @@ def struck(striking: Striking, path: Path) -> None:
     del held
 
 
+@pytest.mark.parametrize("every", [25, pytest.param(7, marks=pytest.mark.release)])
 def test_an_interrupt_at_any_line_loses_no_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
-    """No row is lost or asked twice, no thread stays, and the file is free."""
+    """No row is lost or asked twice, no thread stays, and the file is free.
+
+    Of the lines that a map runs through in its own thread, each so-many-th is struck.
+    """
     monkeypatch.setattr(many, "NAP", 0.01)
     seen = Striking()
     struck(seen, tmp_path / "rows.jsonl")
     assert {name for name, _ in seen.places} == {*PLACES}
-    for number, place in enumerate([*seen.places][::EVERY]):
+    for number, place in enumerate([*seen.places][::every]):
         struck(Striking(place), tmp_path / f"rows-{number}.jsonl")

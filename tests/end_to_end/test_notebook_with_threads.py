@@ -65,6 +65,7 @@ def asked(body: Any) -> list[str]:
     return [each["content"] for each in body["messages"] if each["role"] == "user"]
 
 
+@pytest.mark.release
 def test_run_twice_and_headless_and_replayed(
     service: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,7 @@
 """The lessons run again, strictly, offline, and fail when a word of a reply changes.
 
-Each is run as a page runs it, twice, and by one of the tools that run notebooks, which rest
-on the same library; each of these runs one lesson or two. That a changed word fails is shown
-by nbval's own comparison, and by nbval itself.
+Each is run as a page runs it, twice, or by nbval; and by one of the tools that run notebooks,
+which rest on the same library. That a changed word fails is shown by nbval itself.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -190,13 +188,10 @@ def by_tool(tool: str, folder: Path, known: Mapping[str, str]) -> dict[str, Note
 def ran(tmp_path_factory: pytest.TempPathFactory, offline: dict[str, str]) -> dict[str, Any]:
     """Run the lessons by their tools, two at a time: kernels take their time to start."""
     folder = tmp_path_factory.mktemp("ran")
-    (folder / "nbval").mkdir()
-    own = [path for path in LESSONS if path.stem in RUN_BY["nbval"]]
     abroad = {**offline, **ABROAD}
     with ThreadPoolExecutor(2) as pool:
         jobs = {tool: pool.submit(by_tool, tool, folder / tool, abroad) for tool in TOOLS}
-        nbval = pool.submit(strict, own, folder / "nbval", abroad)
-        return {**{tool: job.result() for tool, job in jobs.items()}, "nbval": nbval.result()}
+        return {tool: job.result() for tool, job in jobs.items()}
 
 
 def test_each_lesson_is_run_by_a_tool() -> None:
@@ -205,14 +200,18 @@ def test_each_lesson_is_run_by_a_tool() -> None:
     assert set(RUN_BY) == {*TOOLS, "nbval"}
 
 
-def test_nbval_passes_strictly_in_another_time_zone(ran: dict[str, Any]) -> None:
+def test_nbval_passes_strictly_in_another_time_zone(
+    tmp_path: Path, offline: dict[str, str]
+) -> None:
     """Saved outputs come again, offline, from another folder, behind dead proxies."""
-    done: subprocess.CompletedProcess[str] = ran["nbval"]
+    own = [path for path in LESSONS if path.stem in RUN_BY["nbval"]]
+    done = strict(own, tmp_path, {**offline, **ABROAD})
     assert done.returncode == 0, done.stdout + done.stderr
     count = sum(len(code(read(NOTEBOOKS / f"{name}.ipynb"))) for name in RUN_BY["nbval"])
     assert f"{count} passed" in done.stdout
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(
     ("tool", "lesson"), [(tool, lesson) for tool in TOOLS for lesson in RUN_BY[tool]]
 )
@@ -229,6 +228,7 @@ def test_every_tool_gives_what_is_saved(lesson: str, tool: str, ran: dict[str, A
     assert [cell.outputs for cell in found] == [cell.outputs for cell in saved]
 
 
+@pytest.mark.release
 def test_nbval_as_in_ci_fails_at_a_changed_word(tmp_path: Path, offline: dict[str, str]) -> None:
     """By the command that 05 and the manual give: older HTML passes, a changed word does not.
 
@@ -320,7 +320,14 @@ def test_a_lesson_reads_well_where_nothing_runs(path: Path) -> None:
     assert not re.search(rf"{PLACES}|127\.0\.0\.1:\d", json.dumps(notebook))
 
 
-@pytest.mark.parametrize("path", LESSONS[:-1], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=pytest.mark.release if path.stem in RUN_BY["nbval"] else ())
+        for path in LESSONS[:-1]
+    ],
+    ids=lambda path: path.stem,
+)
 def test_a_page_shows_what_is_saved_and_again(path: Path) -> None:
     """Where cells are known, the outputs are the same; run all again, the replies are too.
 
@@ -398,6 +405,7 @@ def test_a_changed_row_is_asked_alone_as_the_lesson_says(
     assert done.printed == "8 requests for 8 rows\n"
 
 
+@pytest.mark.release
 def test_a_lesson_is_its_own_cassette(tmp_path: Path, offline: dict[str, str]) -> None:
     """Alone in a folder, a saved lesson is replayed from itself, as 05 says."""
     [said] = [

@@ -11,6 +11,7 @@ import pytest
 from project import ROOT
 
 
+@pytest.mark.release  # four processes with all of Dask take half a minute
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such signal")
 def test_a_killed_worker_costs_its_requests_under_way(tmp_path: Path) -> None:
     """No row is lost, other parts ask nothing, and neither graph nor file holds the key.
@@ -18,8 +19,6 @@ def test_a_killed_worker_costs_its_requests_under_way(tmp_path: Path) -> None:
     The cluster has a process of its own: what it leaves behind is logged whenever Python collects
     it, and would be logged in another test.
     """
-    if not os.environ.get("CI"):
-        pytest.skip("four processes with all of Dask take half a minute: only where CI is set")
     paths = map(str, (ROOT, ROOT / "tests", ROOT / "tests/support"))
     done = subprocess.run(
         [sys.executable, Path(__file__).with_name("dask_rows.py"), tmp_path],
