@@ -401,16 +401,19 @@ TOOK_SCHEMA: Final = Advice(
     shell="The question names no schema, so the nearest one above it applies.",
 )
 ALLOW_IN_CELL: Final = (
-    "Take it out or leave it out (--last N), or allow it: --allow-secrets sends it from this cell."
+    "Remove it from the prompt, or leave its turn out (--last N). --allow-secrets sends it anyway."
 )
 ALLOW_IN_PANEL: Final = (
-    "Take it out or leave it out (--last N), or allow it: a cell sends it with %%chat "
-    "--allow-secrets."
+    "Remove it from the prompt, or leave its turn out (--last N). In a cell, %%chat "
+    "--allow-secrets sends it anyway."
 )
 ALLOW: Final = Advice(
-    notebook="Take it out or leave it out (last=N), or allow it: allow_secrets=True sends it.",
-    python="Take it out or leave it out (last=N), or allow it: allow_secrets=True sends it.",
-    shell="Take it out or leave it out (--last N), or allow it: --allow-secrets sends it.",
+    notebook="Remove it from the prompt, or leave its turn out (last=N). allow_secrets=True sends "
+    "it anyway.",
+    python="Remove it from the prompt, or leave its turn out (last=N). allow_secrets=True sends it "
+    "anyway.",
+    shell="Remove it from the prompt, or leave its turn out (--last N). --allow-secrets sends it "
+    "anyway.",
 )
 
 

@@ -167,7 +167,7 @@ def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
     add("--summary", action="store_true", help="a line for each file, and no more")
     text = "also list private texts in the files: values of prompts, paths, hosts"
     add("--values", action="store_true", help=text)
-    text = "check only for texts that look like keys or passwords; nothing else is told"
+    text = "check only for texts that look like keys or passwords; nothing else is reported"
     add("--secrets", action="store_true", help=text)
     text = "also write a page on the notebooks, and a table beside it (PAGE.csv)"
     add("--html", type=Path, metavar="PAGE.html", help=text)

@@ -118,7 +118,7 @@ def _judge_others(audit: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
         words = "the output of its question is missing: not run, stripped, or cleared"
         audit.wrong(cell.number, words)
     if "warning" in others and is_ours:
-        audit.remark([cell.number], "it shows a warning, which nothing seals")
+        audit.remark([cell.number], "it shows a warning, which has no seal")
 
 
 def _must_leave_record(command: MagicCall) -> bool:

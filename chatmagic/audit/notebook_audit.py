@@ -59,7 +59,10 @@ def audit_notebook(audit: Audit, read: Notebook) -> None:
     hidden = [saved.cell for saved, agreed in comparison.agrees.items() if agreed is None]
     audit.not_checked(hidden, "their code may ask, and nothing in the file shows what")
     later = [row.cell_number or 0 for row in audit.turns if row.in_order is None and row.thread]
-    words = f"they carried turns that cell {unseen} or one below it may have asked unseen"
+    words = (
+        f"their requests had turns that cell {unseen}, or one below it, may have asked "
+        "without an output"
+    )
     audit.not_checked(later, words)
     unrendered = [saved.cell for saved in rendered if rendered[saved] is None and not saved.fault]
     audit.remark(unrendered, "HTML not checked: other versions rendered it")

@@ -182,7 +182,7 @@ def use_of(variable: str, place: str) -> str:
         place: the service, without a possible key.
     """
     return (
-        f"{variable} is set. Send its key to {place}, and nowhere else, until this ends? "
+        f"{variable} is set. Send its key to {place}, and nowhere else, until this program ends? "
         "y: yes, Enter: no. "
     )
 

@@ -121,7 +121,7 @@ _WAITED: Final[Mapping[Which, str]] = {
     "https)? Nothing was sent.",
     "first_byte": "No answer within {seconds} s: the model may still be {does}. Nothing was sent "
     "again.",
-    "silence": "The reply fell silent: nothing of it came for {seconds} s.",
+    "silence": "The reply stopped: nothing of it came for {seconds} s.",
     "total": "The reply took longer than the total timeout of {seconds} s.",
 }
 
@@ -177,7 +177,7 @@ def timed_out(reason: Which, seconds: float, url: str = "") -> RequestTimeoutErr
     """
     at = origin(url) if url else ""
     longer = f"{2 * seconds:g}"
-    does = "loaded" if url and is_loopback(url) else "thinking, or a proxy hold the answer back"
+    does = "loaded" if url and is_loopback(url) else "thinking, or a proxy may hold the answer back"
     return RequestTimeoutError(
         _WAITED[reason].format(seconds=f"{seconds:g}", at=at, does=does),
         which=reason,

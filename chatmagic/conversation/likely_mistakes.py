@@ -61,7 +61,7 @@ def refuse_dash(prompt: str) -> None:
 _ELSEWHERE: Final[Mapping[str, Callable[[str], Advice]]] = {
     "system(?:_prompt)?": lambda _: advice.INSTRUCTIONS,
     "(?:image|file|audio|attach(?:ment)?)s?": lambda _: everywhere(
-        "Only text is sent: the service's interface has nothing else."
+        "Only text is sent, no pictures and no files."
     ),
     "(?:tool|function)s?|tool_choice": lambda _: everywhere("chatmagic calls no tools."),
     "(?:top|min)_[pk]|seed|stop|user|logprobs|logit_bias|(?:frequency|presence)_penalty|"

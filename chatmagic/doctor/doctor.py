@@ -96,7 +96,7 @@ class Examination:
         faults = self.marks["!!"]
         remarks = self.marks["!"]
         words = f"{counted(faults, 'thing') if faults else 'Nothing'} wrong"
-        words += f", {counted(remarks, 'thing')} to mind" if remarks else ""
+        words += f", {counted(remarks, 'warning')}" if remarks else ""
         self.show(
             f"{words}. {'One question was sent.' if self.has_asked else 'No request was sent.'}"
         )
@@ -242,7 +242,7 @@ def files(examination: Examination) -> Iterator[Line]:
             file.write(bytes(65_536))
     except OSError as error:
         words = f"nothing can be written to {state}: {error.strerror}"
-        todo = "The shell keeps conversations in it: free it, or set XDG_STATE_HOME."
+        todo = "A shell saves its conversations there: make it writable, or set XDG_STATE_HOME."
         yield Line("!!" if examination.place == "doctor" else "!", "files", words, todo)
         return
     named, _ = config.environment_setting(key_store.KEY_FILE_VARIABLE)

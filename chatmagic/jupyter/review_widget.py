@@ -29,7 +29,7 @@ _NO_ANYWIDGET: Final = (
     "kernel."
 )
 _NO_PAGE: Final = (
-    "Here is no page for it: review.to_csv('labels.csv') writes a file to fill in, and "
+    "There is no page for it here: review.to_csv('labels.csv') writes a file to fill in, and "
     "review.read_csv('labels.csv') reads it."
 )
 

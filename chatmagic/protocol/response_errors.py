@@ -98,8 +98,8 @@ _RULES: Final[Mapping[int, _Rule]] = {
     404: _Rule(
         NotUnderstoodError,
         "There is no chat service at this address",
-        "Is its path right? Another one is given whole, ending in /chat/completions. Or is the "
-        "model unknown, if you set one?",
+        "Is its path right? If it has another path, give all of it, up to /chat/completions. Or is "
+        "the model unknown, if you set one?",
     ),
     407: _Rule(ServiceError, "The proxy requires a name and a password", PROXY_NAMED),
     413: _TOO_LONG,

@@ -36,7 +36,7 @@ class LedgerRow:
         total_tokens: tokens of both, as the service counts them.
         before: credits left by the answer before; ``None`` is unknown.
         after: credits left by this answer.
-        took: the fall of the credits, which others who share the quota may have caused in part.
+        took: the fall of the credits, which others who share the credits may have caused in part.
         each: cost of one such request: ``took``, or the mean of several under way.
         sure: ``alone`` if no other request of this kernel had a part in ``took``, ``several`` if
             others had, ``unknown`` if the answers do not show it.

@@ -193,7 +193,7 @@ SHOWN = {"output_type": "display_data", "data": {"text/plain": "r"}, "metadata":
     ("other", "source", "said"),
     [
         (SHOWN, "", "! cell 1: it shows something that chatmagic did not write."),
-        ({**PRINTED, "name": "stderr"}, "", "cell 1: it shows a warning, which nothing seals."),
+        ({**PRINTED, "name": "stderr"}, "", "cell 1: it shows a warning, which has no seal."),
         (PRINTED, "%chat p\nprint(1)", ""),
         (PRINTED, "%chat p\n%chat", ""),
     ],

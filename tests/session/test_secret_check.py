@@ -54,8 +54,8 @@ def test_a_secret_in_the_prompt_stops_the_ask(session: Session, emulator: Emulat
         "The prompt holds the value of the environment variable DB_PASSWORD. Nothing was sent."
     )
     assert error.hint == (
-        "Take it out or leave it out (--last N), or allow it: --allow-secrets sends it from this "
-        "cell."
+        "Remove it from the prompt, or leave its turn out (--last N). --allow-secrets sends it "
+        "anyway."
     )
     error = refused(session, Ask(f"echo:{TOKEN}", entry="panel"))
     assert str(error).startswith("The prompt holds a text that looks like a GitHub token.")

@@ -235,7 +235,7 @@ def test_each_fault_is_named(
     assert "of-ada" not in text
     assert "%config" not in text
     assert all("in a notebook" in said for said in re.findall(r"%chat[^.,;]*", text))
-    assert text.endswith("Nothing wrong, 1 thing to mind. One question was sent.\n") is is_remark
+    assert text.endswith("Nothing wrong, 1 warning. One question was sent.\n") is is_remark
 
 
 def test_what_came_so_far_is_shown_while_an_answer_hangs(

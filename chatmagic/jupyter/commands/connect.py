@@ -45,7 +45,7 @@ _FRONT_ENDS: Final[Mapping[Audience, tuple[str, str]]] = {
     "machine": ("a program runs this notebook", "a reply is shown once, at its end"),
 }
 
-_MARKS: Final = {"ok": "✓", "!!": "✗ wrong:", "!": "⚠ to mind:", "?": "? not known:"}
+_MARKS: Final = {"ok": "✓", "!!": "✗ wrong:", "!": "⚠ warning:", "?": "? not known:"}
 
 
 def _connect(kernel: Kernel, given: Arguments) -> None:
@@ -154,7 +154,7 @@ def _find_servers(kernel: Kernel) -> None:
         return
     servers = local_servers.known()
     names = ", ".join(safe_text.one_line(server.name, _SHOWN) for server in servers)
-    print(f"Not connected yet. One request for its models goes to each of {names} on this machine.")
+    print(f"Not connected yet. Asking {names} on this machine for models, one request each.")
     is_found = False
     cell = kernel.cell()[0]
     for server, listed in local_servers.running(servers, kernel.session, cell):

@@ -60,7 +60,7 @@ def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:
     # Typed secrets are searched for when a question is sent. A file is first shown by this cell.
     secret = secret_in(text, environment_secrets()) if file else None
     if secret is not None:
-        hint = "Take it out: the output of this cell would show and keep it."
+        hint = "Remove it: the output of this cell would show and keep it."
         raise INSTRUCTIONS.refusal(f"{one_line(file, _SHOWN)} holds {secret}.", hint)
 
 

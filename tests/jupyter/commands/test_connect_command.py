@@ -467,7 +467,7 @@ def test_alone_it_finds_the_servers_that_run_here(
         }
         monkeypatch.setattr(config, "known_servers", lambda: known)
         first, found = bare.do("%chat_connect").printed.splitlines()
-        assert first.startswith("Not connected yet. One request for its models goes to each of ")
+        assert first.startswith("Not connected yet. Asking lab, gone on this machine")
         assert first.endswith("lab, gone on this machine.")
         assert found.startswith("  lab: m1, m")
         assert "\x1b" not in found
