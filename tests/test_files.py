@@ -397,7 +397,7 @@ ELSEWHERE = {
     ("emulator/replies.py", "read_text"): "a file of ours",
     ("render/formula_allowlist.py", "read_text"): "a file of ours",
     ("protocol/secret_scanner.py", "read_text"): "a file of ours",
-    ("jupyter/page/anywidget_panel.py", "read_text"): "a file of ours",
+    ("jupyter/page/joined_module.py", "read_text"): "a file of ours",
     ("session/map/shared_files.py", "open"): "JobFile.open",
     ("jupyter/page/bridge.py", "open"): "a connection with a page",
     ("client/transport.py", "open"): "a connection with a service",

@@ -12,39 +12,34 @@ from __future__ import annotations
 import atexit
 import functools
 import os
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
-import platformdirs
-
 from chatmagic import advice
-from chatmagic._files import open_file
 from chatmagic._fork import Lock
-from chatmagic._json import NOT_UTF_8, json_fault
 from chatmagic.advice import Note, sentences
 from chatmagic.client import key_store
 from chatmagic.client.endpoint import (
     AUTH_VARIABLE,
     KEY_VARIABLES,
-    LIMIT_FIELDS,
     NO_ADDRESS,
     Endpoint,
-    Server,
 )
 from chatmagic.client.key_store import KeyStore
+from chatmagic.client.servers import (
+    hosted_server,
+    known_server,
+    known_servers,
+    server_address,
+)
 from chatmagic.errors import InputError, NotConnectedError
 from chatmagic.protocol.api_key import AUTH_WAYS, Auth, Secret, redacted
 from chatmagic.protocol.other_protocols import refuse_other_protocol
 from chatmagic.protocol.url import (
     EMULATOR,
-    is_loopback,
     key_place_or_none,
-    origin,
     origin_or_none,
-    request_url,
     shown_place,
     usable_url,
 )
@@ -59,6 +54,7 @@ URL_VARIABLE: Final = "CHATMAGIC_BASE_URL"
 FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
 MODE_VARIABLE: Final = "CHATMAGIC_MODE"
 MODEL_VARIABLE: Final = "CHATMAGIC_MODEL"
+_EXCERPT: Final = 60
 
 warned: Final[set[Note]] = set()
 """The warnings that were given in this process."""
@@ -153,7 +149,7 @@ def first_address(addresses: Iterable[Setting]) -> Endpoint:
         base_url, warnings = usable_url(url, name)
         server = server or hosted_server(base_url)
     except InputError as error:
-        names = one_line(", ".join([EMULATOR, *known_servers()]), _SHOWN * 4)
+        names = one_line(", ".join([EMULATOR, *known_servers()]), _EXCERPT * 4)
         error.advice = error.advice or sentences(f"Known by name: {names}.")
         raise
     return Endpoint(
@@ -394,122 +390,6 @@ def usable_key(key: Secret | None, name: str) -> Secret:
             hint="Leave the marks out: the reader of the file took them for a part of the key.",
         )
     return key
-
-
-SERVERS_FILE: Final = "servers.toml"
-_REPAIR: Final = "Repair it, or rename it: without it chatmagic's own list is known."
-_SHOWN: Final = 60
-
-
-def known_server(name: str) -> Server | None:
-    """Return the server that is known by a name; ``None`` for any other text, such as a URL.
-
-    Args:
-        name: the text that was given as the address.
-
-    Raises:
-        InputError: the user's file cannot be read.
-    """
-    name = name.strip().lower()
-    is_name = name != "" and "/" not in name and name != EMULATOR
-    return known_servers().get(name) if is_name else None
-
-
-def server_address(name: str) -> str:
-    """Return the address of a server of this name; else the text itself.
-
-    Args:
-        name: the name, or an address.
-
-    Raises:
-        InputError: the user's file cannot be read.
-    """
-    server = known_server(name)
-    return name if server is None else server.base_url
-
-
-def hosted_server(base_url: str) -> Server | None:
-    """Return the hosted service that is known by name and has this address; ``None`` for none.
-
-    An address on this machine may be that of any server.
-
-    Args:
-        base_url: the address, which may lack the version.
-
-    Raises:
-        InputError: the user's file cannot be read.
-    """
-    if origin_or_none(base_url) not in _hosted_origins():
-        return None
-    posted = request_url(base_url)
-    servers = known_servers().values()
-    return next((server for server in servers if request_url(server.base_url) == posted), None)
-
-
-@functools.cache
-def _hosted_origins() -> frozenset[str]:
-    """Return the origins of the hosted services in chatmagic's own list."""
-    addresses = [server.base_url for server in _ours().values()]
-    return frozenset(origin(address) for address in addresses if not is_loopback(address))
-
-
-@functools.cache
-def _ours() -> Mapping[str, Server]:
-    """Return the servers in chatmagic's own list."""
-    return _read(Path(__file__).with_name(SERVERS_FILE), {})
-
-
-def known_servers() -> dict[str, Server]:
-    """Return the servers by name; each value in the user's file replaces that of chatmagic's list.
-
-    Raises:
-        InputError: the user's file cannot be read.
-    """
-    own = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True) / SERVERS_FILE
-    return _read(own, _ours())
-
-
-def _read(path: Path, ours: Mapping[str, Server]) -> dict[str, Server]:
-    """Return servers with those in a file; as they are if there is no such file."""
-    try:
-        with open_file(path) as file:
-            content = tomllib.load(file)
-    except (FileNotFoundError, NotADirectoryError):
-        return dict(ours)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} cannot be read: {NOT_UTF_8}.", hint=_REPAIR) from None
-    except tomllib.TOMLDecodeError as error:
-        # tomllib's message is a place and a reason; it quotes no value.
-        why = one_line(str(error), 2 * _SHOWN)
-        raise InputError(f"{path} cannot be read: {why}.", hint=_REPAIR) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read: {json_fault(error)}.", hint=_REPAIR) from None
-    named = {name.lower(): value for name, value in content.items()}
-    return {**ours, **{name: _server(path, name, named[name], ours) for name in named}}
-
-
-def _server(path: Path, name: str, value: Any, ours: Mapping[str, Server]) -> Server:
-    flags = dict.fromkeys(("needs_model", "stream_usage", "response_format"), bool)
-    texts = dict.fromkeys(("base_url", "auth", "key_variable", "models_page"), str)
-    known = {**texts, **flags, "limit_field": str, "refuses": list}
-    shown = one_line(name, _SHOWN)
-    if (
-        not isinstance(value, dict)
-        or any(type(item) is not known.get(key) for key, item in value.items())
-        or value.get("auth", "none") not in AUTH_WAYS
-        or value.get("limit_field", LIMIT_FIELDS[0]) not in LIMIT_FIELDS
-        or any(type(name) is not str for name in value.get("refuses", ()))
-    ):
-        raise InputError(
-            f"{path}: [{shown}] holds something else than {', '.join(known)}, or a wrong value.",
-            hint="The reference page on servers shows an example.",
-        )
-    facts = {**value, "refuses": tuple(value["refuses"])} if "refuses" in value else value
-    server = replace(ours.get(name) or Server(name, ""), **facts)
-    usable_url(server.base_url, f"base_url of [{shown}] in {path.name}")
-    return server
 
 
 kernel: Any = None

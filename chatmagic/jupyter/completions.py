@@ -20,7 +20,7 @@ from IPython.core.completer import (
 from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic._log import swallowed
-from chatmagic.client import config
+from chatmagic.client import servers
 from chatmagic.conversation import magic_line, options
 from chatmagic.conversation.cell_magics import first_line
 from chatmagic.conversation.options import Option
@@ -199,7 +199,7 @@ class Completions:
 def _servers() -> list[str]:
     """Return the names of the known servers; none if the user's file of them cannot be read."""
     with swallowed(InputError):
-        return list(config.known_servers())
+        return list(servers.known_servers())
     return []
 
 

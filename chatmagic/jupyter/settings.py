@@ -29,7 +29,7 @@ from traitlets.config import Application, Config, Configurable
 
 from chatmagic._log import log_swallowed
 from chatmagic.cassette.choice import CassetteOptions
-from chatmagic.client import config
+from chatmagic.client import config, servers
 from chatmagic.client.endpoint import Limits, Timeout, request_fields, request_headers
 from chatmagic.errors import InputError
 from chatmagic.jupyter.cells.executed_cells import CellNotes
@@ -46,7 +46,7 @@ _SHOWN: Final = 300
 
 def _base_url(value: str | None) -> None:
     if value and value.strip() and value.strip().lower() != url.EMULATOR:
-        url.request_url(config.server_address(value))
+        url.request_url(servers.server_address(value))
 
 
 _ANY: Final = (Message("user", ""),)

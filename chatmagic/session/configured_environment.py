@@ -13,7 +13,7 @@ from typing import Any
 from chatmagic._cached import cached_property
 from chatmagic.advice import ADDRESS_CHOICE, Note, Place, note_at
 from chatmagic.cassette.choice import CassetteConfig, CassetteOptions, resolve
-from chatmagic.client import config, key_store
+from chatmagic.client import config, key_store, servers
 from chatmagic.client.endpoint import (
     ADDRESS_SETTINGS,
     AUTH_VARIABLE,
@@ -364,6 +364,6 @@ def _normalized(base_url: str) -> str:
     if base_url.strip().lower() == url.EMULATOR:
         return url.EMULATOR
     try:
-        return url.request_url(config.server_address(base_url))
+        return url.request_url(servers.server_address(base_url))
     except InputError:
         return ""

@@ -7,9 +7,9 @@ from typing import Final
 
 from chatmagic._json import digest
 from chatmagic._log import log_swallowed
-from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, Server, ServiceSetup, Timeout
+from chatmagic.client.servers import known_servers
 from chatmagic.errors import BudgetError, ChatError
 from chatmagic.protocol.url import is_loopback
 from chatmagic.session.exchange import Sending, exchange
@@ -25,7 +25,7 @@ def known() -> list[Server]:
         InputError: the user's file of servers cannot be read.
     """
     by_address: dict[str, Server] = {}
-    for server in config.known_servers().values():
+    for server in known_servers().values():
         if is_loopback(server.base_url):
             by_address.setdefault(server.base_url, server)
     return [*by_address.values()]

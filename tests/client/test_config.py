@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,19 @@ from environments import resolved_in_client as resolve_for_client
 from environments import resolved_in_kernel as resolve
 from hypothesis import given
 from hypothesis import strategies as st
-from project import ROOT
 from served import in_ipython
 
 from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.client.config import with_local_emulator
-from chatmagic.client.endpoint import Endpoint, Server
+from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.key_store import KeyStore
 from chatmagic.errors import AuthenticationError, ChatError, ConnectError, InputError
 from chatmagic.protocol.api_key import Secret
 from chatmagic.protocol.url import (
     EMULATOR,
-    is_loopback,
     key_place,
     origin,
-    request_url,
     usable_url,
 )
 
@@ -429,98 +425,12 @@ def test_the_key_is_in_no_text_of_anything(environ: dict[str, str]) -> None:
         assert KEY not in f"{thing} {thing!r}"
 
 
-LOCAL = ["ollama", "llama.cpp", "lmstudio", "vllm"]
-HOSTED = {
-    "openai": "OPENAI_API_KEY",
-    "anthropic": "ANTHROPIC_API_KEY",
-    "gemini": "GEMINI_API_KEY",
-    "openrouter": "OPENROUTER_API_KEY",
-    "mistral": "MISTRAL_API_KEY",
-    "groq": "GROQ_API_KEY",
-    "deepseek": "DEEPSEEK_API_KEY",
-    "together": "TOGETHER_API_KEY",
-    "xai": "XAI_API_KEY",
-    "huggingface": "HF_TOKEN",
-}
-
-
 @pytest.fixture(autouse=True)
-def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Return where the user's file is, and let no other setting count."""
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let no setting of the machine count, and no file of the user."""
     for name in ("CHATMAGIC_BASE_URL", "CHATMAGIC_API_KEY", "CHATMAGIC_AUTH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    (tmp_path / "chatmagic").mkdir()
-    return tmp_path / "chatmagic" / config.SERVERS_FILE
-
-
-def test_the_servers_on_this_machine() -> None:
-    """Each takes no key, and tells tokens where it is asked for them."""
-    ours = {name: server for name, server in config.known_servers().items() if name in LOCAL}
-    assert list(ours) == LOCAL
-    for name, server in ours.items():
-        assert is_loopback(server.base_url)
-        assert (server.name, server.auth, server.stream_usage) == (name, "none", True)
-    assert [name for name, server in ours.items() if server.needs_model] == ["ollama", "lmstudio"]
-
-
-def test_the_hosted_services() -> None:
-    """Each has an address with TLS, takes a bearer's key, and its own tools have a variable."""
-    servers = config.known_servers()
-    assert list(servers) == [*LOCAL, *HOSTED]
-    for name, variable in HOSTED.items():
-        server = servers[name]
-        assert server.base_url.startswith("https://")
-        assert (server.auth, server.key_variable) == ("bearer", variable)
-        assert request_url(server.base_url).endswith("/chat/completions")
-        assert "v1/v1" not in request_url(server.base_url)
-
-
-def habits(server: Server) -> str:
-    """Return the words of the page on a hosted service."""
-    words = ["requires a model"] if server.needs_model else []
-    words += ["tokens of a stream if asked"] if server.stream_usage else []
-    words += [f"`{server.limit_field}`"] if server.limit_field != "max_tokens" else []
-    words += [f"refuses `{field}`" for field in server.refuses]
-    return f" {'; '.join(words)} " if words else " "
-
-
-def test_the_page_says_the_same() -> None:
-    """Each server has its row, in the same order."""
-    page = (ROOT / "notebooks" / "reference" / "connect.md").read_text("utf-8")
-    told = "if the request asks for them"
-    servers = config.known_servers()
-    local = [
-        f"| `{name}` | `{server.base_url}` | {'a model' if server.needs_model else 'nothing'} "
-        f"| {told if server.stream_usage else 'always'} |"
-        for name, server in servers.items()
-        if name in LOCAL
-    ]
-    hosted = [
-        f"| `{name}` | `{server.base_url}` | `{server.key_variable}` |{habits(server)}|"
-        for name, server in servers.items()
-        if name not in LOCAL
-    ]
-    table = page.partition("### Services by name")[2].partition("\n### ")[0]
-    assert re.findall(r"^\| `.*", table, re.MULTILINE) == [*local, *hosted]
-
-
-def test_the_address_of_a_hosted_service_as_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its habits hold, but how the key is sent stays as it is set."""
-    monkeypatch.setenv("CHATMAGIC_AUTH", "x-api-key")
-    for url in (
-        "https://api.openai.com",
-        "https://API.openai.com/v1/",
-        "https://api.openai.com:443",
-    ):
-        with Client(url, KEY) as client:
-            assert getattr(client.endpoint.server, "limit_field", "") == "max_completion_tokens"
-            assert client.endpoint.auth == "x-api-key"
-    with Client("openai", KEY) as client:
-        assert client.endpoint.auth == "bearer"
-    for url in ("https://api.openai.com/other/v1", "https://api.openai.com.example.org/v1"):
-        with Client(url, KEY) as client:
-            assert client.endpoint.server is None
 
 
 def test_a_variable_of_other_tools_is_never_used_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -567,85 +477,3 @@ def test_an_address_of_another_protocol(resolved: Callable[[], object]) -> None:
     with pytest.raises(InputError, match="Anthropic's Messages API") as caught:
         resolved()
     assert str(caught.value.hint).endswith(": https://api.anthropic.com/v1")
-
-
-def test_a_name_that_is_not_known(own: Path) -> None:
-    """Those that are known are named; a URL that cannot be used has a hint of its own."""
-    own.write_text('[lab]\nbase_url = "http://127.0.0.1:7"\n')
-    with pytest.raises(InputError, match="is not a URL") as caught:
-        config.first_address([("olama", "test")])
-    names = ", ".join(["emulator", *LOCAL, *HOSTED, "lab"])
-    assert caught.value.hint == f"Known by name: {names}."
-    with pytest.raises(InputError, match="leave them out") as caught:
-        config.first_address([("https://a/?b=c", "test")])
-    assert "Known by name" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b"\xff", "it is not text in UTF-8"),
-        (b"[", "Invalid .* key part .at end of document"),
-        (b"a = " + b"9" * 4301, "a number in it has more than 4,300 digits"),
-    ],
-)
-def test_a_file_of_servers_that_cannot_be_read(own: Path, content: bytes, why: str) -> None:
-    """One line says why, and what to do; an empty file names none."""
-    own.write_bytes(content)
-    with pytest.raises(InputError, match=rf"servers\.toml cannot be read: {why}") as caught:
-        config.known_servers()
-    assert str(caught.value).endswith(
-        "Repair it, or rename it: without it chatmagic's own list is known."
-    )
-    own.write_bytes(b"")
-    assert list(config.known_servers()) == [*LOCAL, *HOSTED]
-
-
-def test_a_name_stands_for_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever an address may be set; how the environment's key is sent is no matter there."""
-    monkeypatch.setenv("CHATMAGIC_AUTH", "x-api-key")
-    monkeypatch.setenv("CHATMAGIC_BASE_URL", " Ollama ")
-    monkeypatch.setenv("CHATMAGIC_API_KEY", "sk-for-another-place")
-    with Client(model="small") as client:
-        assert client.endpoint.origin == "http://127.0.0.1:11434"
-        assert (client.endpoint.auth, client.endpoint.key) == ("none", None)
-        assert client.setup.extra_body == {"model": "small"}
-        assert getattr(client.endpoint.server, "stream_usage", False)
-
-
-def test_a_file_of_the_user_counts_first(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It adds a server, which may take a key, and may say another port alone for one of ours."""
-    ours = config.known_servers()["ollama"]
-    own.write_text(
-        '[lab]\nbase_url = "https://llm.example.org/v1"\nauth = "bearer"\n'
-        '[OLLAMA]\nbase_url = "http://127.0.0.1:7"\n'
-    )
-    assert config.known_servers()["ollama"] == replace(ours, base_url="http://127.0.0.1:7")
-    assert config.server_address("vllm") == "http://127.0.0.1:8000"
-    monkeypatch.setenv("CHATMAGIC_BASE_URL", "lab")
-    monkeypatch.setenv("CHATMAGIC_API_KEY", "sk-of-the-lab")
-    with Client() as client:
-        assert client.endpoint.origin == "https://llm.example.org:443"
-        assert client.endpoint.key_from == "CHATMAGIC_API_KEY"
-        assert client.setup.extra_body == {}
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("[lab", "cannot be read: "),
-        ("lab = 1", r"\[lab\] holds something else"),
-        ('[lab]\nbase_url = "http://a"\nport = 1', r"\[lab\] holds something else"),
-        ("[lab]\nbase_url = 1", r"\[lab\] holds something else"),
-        ('[lab]\nbase_url = "http://a"\nauth = "sk-1234"', r"\[lab\] holds something else"),
-        ('[lab]\nbase_url = "http://a"\nneeds_model = 1', r"\[lab\] holds something else"),
-        ("[lab]", "is not a URL"),
-    ],
-)
-def test_a_wrong_file(own: Path, content: str, words: str) -> None:
-    """It is named in one line, which repeats no value; an address does without it."""
-    own.write_text(content)
-    with pytest.raises(InputError, match=words) as caught:
-        config.first_address([("lab", "test")])
-    assert "sk-1234" not in str(caught.value)
-    assert config.first_address([("http://127.0.0.1:1", "test")]).server is None

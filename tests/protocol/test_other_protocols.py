@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.client import config
+from chatmagic.client import servers
 from chatmagic.errors import InputError
 from chatmagic.protocol.other_protocols import other_protocol, refuse_other_protocol
 
@@ -85,4 +85,6 @@ def test_any_other_address(url: str) -> None:
 
 def test_no_server_by_name_is_one() -> None:
     """What is listed speaks the interface."""
-    assert [s for s in config.known_servers().values() if other_protocol(s.base_url)] == []
+    assert [
+        server for server in servers.known_servers().values() if other_protocol(server.base_url)
+    ] == []

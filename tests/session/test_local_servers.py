@@ -7,7 +7,6 @@ from environments import GivenEnvironment
 from loopback import Server, document, playing
 from served import closed
 
-from chatmagic.client import config
 from chatmagic.client.endpoint import Server as Known
 from chatmagic.errors import BudgetError
 from chatmagic.session import local_servers
@@ -19,7 +18,7 @@ def test_what_is_known_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """One for each address, and none of another host."""
     names = {"a": "http://127.0.0.1:1", "b": "http://127.0.0.1:1", "c": "https://c.example"}
     servers = {name: Known(name, address) for name, address in names.items()}
-    monkeypatch.setattr(config, "known_servers", lambda: servers)
+    monkeypatch.setattr(local_servers, "known_servers", lambda: servers)
     assert [server.name for server in local_servers.known()] == ["a"]
 
 

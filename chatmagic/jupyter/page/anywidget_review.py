@@ -5,7 +5,7 @@ from __future__ import annotations
 from anywidget import AnyWidget
 from traitlets import Dict
 
-from chatmagic.jupyter.page.anywidget_panel import script, source
+from chatmagic.jupyter.page.joined_module import script, source
 
 
 class AnywidgetReview(AnyWidget):

@@ -21,11 +21,12 @@ from served import closed
 from shells import FIXED, KEY, Shell
 
 from chatmagic._version import __version__
-from chatmagic.client import config
+from chatmagic.client import servers
 from chatmagic.client.endpoint import Server as Known
 from chatmagic.doctor.doctor import Examination
 from chatmagic.errors import AuthenticationError, ConnectError, InputError
 from chatmagic.jupyter.page.messages import PROTOCOL
+from chatmagic.session import local_servers
 from chatmagic.session.current import current_session
 
 
@@ -465,7 +466,8 @@ def test_alone_it_finds_the_servers_that_run_here(
             "lab": Known("lab", server.origin, needs_model=True),
             "gone": Known("gone", closed()),
         }
-        monkeypatch.setattr(config, "known_servers", lambda: known)
+        for module in (servers, local_servers):
+            monkeypatch.setattr(module, "known_servers", lambda: known)
         first, found = bare.do("%chat_connect").printed.splitlines()
         assert first.startswith("Not connected yet. Asking lab, gone on this machine")
         assert first.endswith("lab, gone on this machine.")
@@ -481,7 +483,7 @@ def test_alone_it_finds_the_servers_that_run_here(
 
 def test_nothing_that_runs_here_is_said(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """With what to do; and in a replay nothing is sent."""
-    monkeypatch.setattr(config, "known_servers", lambda: {"gone": Known("gone", closed())})
+    monkeypatch.setattr(local_servers, "known_servers", lambda: {"gone": Known("gone", closed())})
     assert "None of them answers. %chat_connect URL" in bare.do("%chat_connect").printed
     monkeypatch.setenv("CHATMAGIC_MODE", "replay")
     monkeypatch.setenv("CHATMAGIC_CASSETTE", "none.jsonl")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from node import node
 
-from chatmagic.jupyter.page.anywidget_panel import script
 from chatmagic.jupyter.page.anywidget_review import AnywidgetReview
+from chatmagic.jupyter.page.joined_module import script
 
 
 def test_the_joined_module_is_whole(tmp_path: Path) -> None:
