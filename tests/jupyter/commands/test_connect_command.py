@@ -469,8 +469,8 @@ def test_alone_it_finds_the_servers_that_run_here(
         for module in (servers, local_servers):
             monkeypatch.setattr(module, "known_servers", lambda: known)
         first, found = bare.do("%chat_connect").printed.splitlines()
-        assert first.startswith("Not connected yet. Asking lab, gone on this machine")
-        assert first.endswith("lab, gone on this machine.")
+        asking = "Not connected yet. Asking lab, gone on this machine for models, one request each."
+        assert first == asking
         assert found.startswith("  lab: m1, m")
         assert "\x1b" not in found
         assert found.endswith(". %chat_connect lab --model m1")
