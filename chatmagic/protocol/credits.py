@@ -51,7 +51,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HTTP_DATE: Final = r"(?a)[A-Z][a-z]+,? .+ (GMT|UTC|\d{4})"
 # A proxy joins repeated headers with commas. The comma inside an HTTP date follows the
 # name of a day, and no value that counts here ends in a small letter.
-_JOINT: Final = r"(?<=[0-9TZ])\s*,\s*"
+JOINT: Final = r"(?<=[0-9TZ])\s*,\s*"
 _SPENDING: Final = r"(?a)\d{1,15}(\.\d{1,30})?(e-\d{1,2})?"
 _LONGEST_WINDOW: Final = 366 * 86_400
 _SECONDS_IN: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -237,7 +237,7 @@ def header_value(
     found = _values(tuple(headers)).get(name)
     if found is None:
         return None
-    texts = [text for value in found for text in re.split(_JOINT, value.strip()) if text]
+    texts = [text for value in found for text in re.split(JOINT, value.strip()) if text]
     values = {read(text) for text in texts}
     return values.pop() if len(values) == 1 else None
 

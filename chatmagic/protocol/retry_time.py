@@ -14,11 +14,12 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Final
 
 from chatmagic import _json
-from chatmagic.protocol.credits import Headers, date, header_value, http_date
+from chatmagic.protocol.credits import JOINT, Headers, date, header_value, http_date
 
 Field = tuple[str, str]
 """Field of a body that may tell a time: its name in small letters and digits, and its value."""
@@ -44,19 +45,36 @@ _AMOUNT: Final = r"\d{1,7}(?:\.\d{1,9})?"
 _CLOCK: Final = r"(\d{1,4}):(\d\d):(\d\d(?:\.\d{1,9})?)(?!:)"
 """Hours, minutes and seconds, as in the messages of Azure."""
 _DURATION: Final = (
-    rf"(?:{_CLOCK}|(?:PT)?{_AMOUNT}\s?{_UNIT}"
+    rf"(?:{_CLOCK}|(?:P(?:0D)?T)?{_AMOUNT}\s?{_UNIT}"
     rf"(?:(?:,\s?|\s|\sand\s|,\sand\s)?{_AMOUNT}\s?{_UNIT}){{0,4}})"
 )
 """Duration as services write it; with ``PT`` it is one of ISO 8601."""
+_SCRIPT_DATE: Final = (
+    r"(?a)[A-Z][a-z]{2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ([0-2]\d|3[01]) (\d{4}) "
+    r"([0-2]\d:[0-5]\d:[0-5]\d) GMT([+-]\d{4})"
+)
+_MINUTES: Final = r"(?a)(\d{1,3}):(\d\d(?:\.\d{1,9})?)"
+"""Minutes and seconds, as the value of a header or a field."""
+_IN_FRONT_OF_VALUE: Final = (
+    r"(?ai)^(?:(?:wait|try again|retry|in|after|for|about|approximately|at|until)\s+|[+~<>=]\s*)+"
+)
+"""Words and signs that may stand in front of a value."""
 _ISO: Final = (
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d{1,9})?(?:\s?(?:Z|UTC)|\s?[+-]\d\d:?\d\d)?"
 )
 _HTTP_DATE: Final = r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
 
+_IN_FRONT: Final = (
+    r"(?:x|next|min|api|amzn?|goog|cf|ms|rate|limit|throttle|quota|request|error|suggested|required"
+    r"|seconds?|secs?|time|to|until|before){0,4}"
+)
 _RETRY_NAME: Final = (
-    r"(?:x?(?:ratelimit|ms)?(?:retryafter|resetafter|resetsin|resetin)|x?(?:next)?retry(?:delay|in|at)"
-    r"|(?:tryagain|waitfor|wait|availablein|availableat|estimated|backoff|cooldown)"
-    r"(?:in|after|at|time)?)"
+    rf"{_IN_FRONT}(?:retry(?:able)?(?:after|delay|wait|time|in|at)?|try(?:again)?(?:in|after|at)"
+    r"|reset(?:after|s?in)|wait(?:for|time|until)?|estimated(?:in|at|time|wait)?|ttl|sleep(?:for)?"
+    r"|(?:backoff|cooldown|pause|delay)(?:in|after|at|time|for|until)?|msbeforenext|limitnext"
+    r"|(?:available|allowed|blocked|unblocked|locked|banned|throttled|suspended|limited)"
+    r"(?:in|at|for|until)|unblock(?:in|at)|expires?(?:in|at|after)|(?:remaining|left)(?:time|in)"
+    r"|(?:time|seconds|secs|ms)(?:remaining|left))"
     rf"(?:{_MILLISECONDS}|s|secs?|seconds?|minutes?)?"
 )
 """Names of headers and fields that tell a wait, whatever was refused."""
@@ -64,8 +82,10 @@ _RESET_NAME: Final = r"[a-z0-9]{0,40}resets?(?:[a-z0-9]{0,40})"
 """Names of headers and fields that tell the end of a limit's window."""
 _WORDS: Final = (
     r"(?ai)\b(?:again|retry|retrying|retried|wait|waiting|resets?|available|expires?|replenished"
-    r"|refreshed|renewed)(?:\s(?:your|the|this)\s(?:request|call|operation)s?)?"
-    r"(?:[\s:,-]{1,3}(?:in|after|for|at|until|on|about|approximately|another|within|least)\b)"
+    r"|refreshed|renewed|lifted|unlocks?|unblocked|allowed|blocked|throttled|cool ?down|back ?off"
+    r"|sleep|pause|delay|back|next (?:request|attempt))"
+    r"(?:\s(?:your|the|this)\s(?:request|call|operation)s?)?"
+    r"(?:[\s:,-]{1,3}(?:in|after|for|at|until|on|of|about|approximately|another|within|least)\b)"
     rf"{{0,3}}[\s:~]{{0,3}}(?P<when>(?-i:{_ISO}|{_HTTP_DATE})|{_DURATION})"
 )
 _BARE_WORDS: Final = (
@@ -73,6 +93,30 @@ _BARE_WORDS: Final = (
     r"[\s:={(\"']{1,9}(?:seconds:\s)?(?P<when>\d{1,9}(?:\.\d{1,9})?)\b"
 )
 """A number of seconds without its unit, which only these words announce."""
+_WORDS_BEHIND: Final = (
+    rf"(?ai)(?P<when>{_DURATION})\s"
+    r"(?:remaining|left|until|before|to wait|(?:and|then) (?:re)?try)\b"
+)
+"""A duration in front of the words that announce it."""
+_NUMBER_WORDS: Final = {
+    "a": "1",
+    "an": "1",
+    "one": "1",
+    "two": "2",
+    "three": "3",
+    "four": "4",
+    "five": "5",
+    "six": "6",
+    "ten": "10",
+    "fifteen": "15",
+    "twenty": "20",
+    "thirty": "30",
+    "sixty": "60",
+}
+_NUMBER_WORD: Final = (
+    rf"(?i)\b(?:{'|'.join(_NUMBER_WORDS)})\b(?=\s(?:milli)?(?:second|minute|hour|day)s?\b)"
+)
+_CHINESE: Final = r"(\d{1,7}(?:\.\d{1,9})?)\s?(秒|分|小)[钟时]?[之以]?(?:后|後)"
 _LIMIT_ITEM: Final = (
     r"(?ai)(?:^|[;,\s])(?P<name>remaining|reset|r|t)=(?P<value>\d{1,13}(?:\.\d{1,9})?)"
 )
@@ -127,9 +171,8 @@ def limit_reset(headers: Headers, now: datetime, fields: Iterable[Field] = ()) -
         if folded == "ratelimit":
             text = next(value for key, value in headers if key.lower() == name)
             limits = list(_limits(text[: LONGEST_VALUE * 10], written))
-        elif "reset" in folded and re.search("ratelimit|requests|tokens|quota", folded):
-            left = header_value(headers, name.replace("reset", "remaining"), _number)
-            limits = [(left, _header(headers, name, written))]
+        elif "reset" in folded and not _is_retry(folded):
+            limits = _resets(headers, name, written)
         else:
             continue
         for left, wait in limits:
@@ -154,15 +197,30 @@ def time_fields(value: object) -> tuple[Field, ...]:
         if isinstance(item, Mapping):
             for name, inner in item.items():
                 folded = _folded(str(name)[:LONGEST_VALUE])
-                # A duration of Protocol Buffers is an object.
-                told = inner.get("seconds") if isinstance(inner, Mapping) else inner
-                is_text = isinstance(told, str | int | float) and not isinstance(told, bool)
-                if is_text and re.fullmatch(f"{_RETRY_NAME}|{_RESET_NAME}", folded):
-                    fields.append((folded, str(told)[:LONGEST_VALUE]))
+                fields += _time_fields(folded, inner)
+                if isinstance(inner, Mapping):
+                    for part, held in inner.items():
+                        fields += _time_fields(_of_part(folded, str(part)), held)
             waiting += [inner for inner in item.values() if isinstance(inner, Mapping | list)]
         elif isinstance(item, list):
             waiting += [inner for inner in item if isinstance(inner, Mapping | list)]
     return tuple(fields)
+
+
+def _time_fields(name: str, value: object) -> list[Field]:
+    """Return a field as a list, if it may tell a time; else an empty list."""
+    is_text = isinstance(value, str | int | float) and not isinstance(value, bool)
+    is_named = re.fullmatch(f"{_RETRY_NAME}|{_RESET_NAME}", name) is not None
+    return [(name, str(value)[:LONGEST_VALUE])] if is_text and is_named else []
+
+
+def _of_part(name: str, part: str) -> str:
+    """Return the name of a part of a value: a duration of Protocol Buffers or Rust is an object.
+
+    In others a name is in two parts, as in ``{"retry": {"after": 3}}``.
+    """
+    folded = _folded(part[:LONGEST_VALUE])
+    return name if folded == "value" else f"{name}{folded}"
 
 
 def _first(waits: Iterable[timedelta | None], now: datetime) -> datetime | None:
@@ -190,6 +248,30 @@ def _header(headers: Headers, name: str, written: datetime) -> timedelta | None:
     return header_value(headers, name, partial(_wait, written=written, name=_folded(name)))
 
 
+def _resets(
+    headers: Headers, name: str, written: datetime
+) -> list[tuple[float | None, timedelta | None]]:
+    """Return what is left of each limit that a header names, and the wait for its end.
+
+    A header of several limits has a value for each, and so has the header of what is left.
+    """
+    values = _values(headers, name)
+    left = _values(headers, name.replace("reset", "remaining"))
+    known = [_number(text) for text in left] if len(left) == len(values) else [None] * len(values)
+    if len(values) > 1 and len(left) == 1:
+        known = [_number(left[0])] * len(values)
+    waits = [_wait(text, written, _folded(name)) for text in values]
+    return list(zip(known, waits, strict=True))
+
+
+def _values(headers: Headers, name: str) -> list[str]:
+    """Return the different values of a header, with those that a comma joins."""
+    texts = [value for key, value in headers if key.lower() == name]
+    return [
+        *dict.fromkeys(text for value in texts for text in re.split(JOINT, value.strip()) if text)
+    ]
+
+
 def _number(text: str) -> float | None:
     return float(text) if re.fullmatch(_NUMBER, text) else None
 
@@ -202,15 +284,18 @@ def _wait(text: str, written: datetime, name: str) -> timedelta | None:
         written: the time at which the answer was written.
         name: the folded name of the value, which may name the unit of a number.
     """
-    text = text.strip(' "')[:LONGEST_VALUE]
+    text = re.sub(_IN_FRONT_OF_VALUE, "", text.strip(' "')[:LONGEST_VALUE])
     number = _number(text)
     if number is None:
+        if minutes := re.fullmatch(_MINUTES, text):
+            return timedelta(minutes=int(minutes[1]), seconds=float(minutes[2]))
         if re.fullmatch(f"(?ai){_DURATION}", text):
             return _duration(text)
         until = _json.timestamp(text.upper().replace(" UTC", "Z")) or http_date(text)
+        until = until or _script_date(text)
         return None if until is None else until - written
     unit = 1.0
-    if re.search(f"{_MILLISECONDS}$", name):
+    if re.search(f"{_MILLISECONDS}$|{_MILLISECONDS}(?:beforenext|remaining|left)$", name):
         unit = 0.001
     elif re.search("minutes?$", name) and _is_retry(name):
         unit = 60.0
@@ -221,6 +306,17 @@ def _wait(text: str, written: datetime, name: str) -> timedelta | None:
         if abs(since) <= _YEAR.total_seconds():
             return timedelta(seconds=since)
     return None
+
+
+def _script_date(text: str) -> datetime | None:
+    """Return the time of a date as JavaScript writes it; ``None`` for any other text."""
+    if (date := re.match(_SCRIPT_DATE, text)) is None:
+        return None
+    month, day, year, time, zone = date.groups()
+    try:
+        return parsedate_to_datetime(f"{day} {month} {year} {time} {zone}")
+    except ValueError:
+        return None
 
 
 def _duration(text: str) -> timedelta:
@@ -240,8 +336,14 @@ def _unit(word: str) -> str:
 
 def _in_words(words: str, written: datetime) -> timedelta | None:
     """Return the wait that a sentence names."""
-    match = re.search(_WORDS, words) or re.search(_BARE_WORDS, words)
-    return None if match is None else _wait(match["when"], written, "")
+    words = re.sub(_NUMBER_WORD, lambda match: _NUMBER_WORDS[match[0].lower()], words)
+    for pattern in (_WORDS, _BARE_WORDS, _WORDS_BEHIND):
+        if match := re.search(pattern, words):
+            return _wait(match["when"], written, "")
+    if chinese := re.search(_CHINESE, words):
+        seconds = {"秒": 1, "分": 60, "小": 3_600}[chinese[2]]
+        return timedelta(seconds=float(chinese[1]) * seconds)
+    return None
 
 
 def _limits(text: str, written: datetime) -> Iterator[tuple[float | None, timedelta | None]]:

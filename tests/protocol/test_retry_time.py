@@ -122,6 +122,7 @@ def test_other_headers_name_a_wait(header: str, wait: float | None) -> None:
         ("X-RateLimit-Reset: 2026-01-01T09:29:59Z\nDate: Thu, 01 Jan 2026 09:29:57 GMT", 2),
         ("X-RateLimit-Reset: 99999999999999999999", None),
         ("X-RateLimit-Reset: never", None),
+        ("X-RateLimit-Reset: Thu Feb 31 2026 10:30:05 GMT+0100", None),
         ("X-RateLimit-Limit: 5", None),
     ],
 )
@@ -213,3 +214,113 @@ def test_nothing_raises(text: str, when: datetime) -> None:
         retry_time.limit_reset(headers, now, fields),
     ):
         assert until is None or now <= until <= now + timedelta(days=365)
+
+
+FORMS_OF_FIVE_SECONDS = (
+    ("X-RateLimit-Reset: 5, 7", None, ""),
+    ("Retry-After: +5s", None, ""),
+    ("Retry-After: in 5 seconds", None, ""),
+    ("Retry-After: 00:05", None, ""),
+    ("Retry-After: 5 sec", None, ""),
+    ("X-Backoff: 5", None, ""),
+    ("Backoff: 5", None, ""),
+    ("X-Throttle-Wait-Seconds: 5", None, ""),
+    ("X-Wait: 5", None, ""),
+    ("X-Retry-After-Seconds: 5", None, ""),
+    ("x-amzn-retry-after: 5", None, ""),
+    ("X-RateLimit-Resets-At: 1767259805", None, ""),
+    ("X-Reset: 5", None, ""),
+    ("X-Rate-Limit-Retry-After-Seconds: 5", None, ""),
+    ("X-RateLimit-Reset-Ms: 5000", None, ""),
+    ("x-goog-retry-delay: 5s", None, ""),
+    ("X-RateLimit-Time-Remaining: 5", None, ""),
+    ("X-Cooldown: 5", None, ""),
+    ("X-Try-Again-In: 5", None, ""),
+    ("Retry-After: PT5S", None, ""),
+    ("X-RateLimit-Retry-After: 5", None, ""),
+    ("X-Usage-Reset: 5", None, ""),
+    ("Retry-After: ~5s", None, ""),
+    ("X-Limit-Expires-In: 5", None, ""),
+    ("Retry-After: Thursday, 01-Jan-26 09:30:05 GMT", None, ""),
+    ("Retry-After: Thu Jan  1 09:30:05 2026", None, ""),
+    ("X-Blocked-Until: 2026-01-01T09:30:05Z", None, ""),
+    ("x-ratelimit-reset: 2026-01-01 09:30:05 UTC", None, ""),
+    ("X-Retry-Delay-Ms: 5000", None, ""),
+    ("Retry-After: 5000ms", None, ""),
+    ("Retry-After: 5.0", None, ""),
+    ("Retry-After: P0DT5S", None, ""),
+    ("RateLimit-Reset: 5, 60", None, ""),
+    ("", {"retry": {"after": 5}}, ""),
+    ("", {"ttl": 5}, ""),
+    ("", {"retry": 5}, ""),
+    ("", {"retry": {"in": "5s"}}, ""),
+    ("", {"backoff": {"seconds": 5}}, ""),
+    ("", {"wait": {"ms": 5000}}, ""),
+    ("", {"retry_after": {"secs": 5, "nanos": 0}}, ""),
+    ("", {"retry_after": {"value": 5, "unit": "seconds"}}, ""),
+    ("", {"msBeforeNext": 5000}, ""),
+    ("", {"seconds_to_wait": 5}, ""),
+    ("", {"time_to_wait_ms": 5000}, ""),
+    ("", {"secondsRemaining": 5}, ""),
+    ("", {"blocked_until": "2026-01-01T09:30:05Z"}, ""),
+    ("", {"next_available_at": 1767259805}, ""),
+    ("", {"delay": 5}, ""),
+    ("", {"delayMs": 5000}, ""),
+    ("", {"try_after": 5}, ""),
+    ("", {"expires_in": 5}, ""),
+    ("", {"cooldown": "+5s"}, ""),
+    ("", {"rate_limit": {"reset": 5}}, ""),
+    ("", {"error": {"retryAfterSeconds": 5}}, ""),
+    ("", {"unblock_at": "2026-01-01T09:30:05Z"}, ""),
+    ("", {"timeLeft": 5}, ""),
+    ("", {"nextRetryAt": 1767259805000}, ""),
+    ("", {"throttled_for": "5s"}, ""),
+    ("", {"limits": [{"remaining": 0, "resetIn": 5}]}, ""),
+    ("", {"retry-after": "0:05"}, ""),
+    ("", {"retry_in_ms": 5000}, ""),
+    ("", {"time_until_reset": 5}, ""),
+    ("", {"wait_until": 1767259805}, ""),
+    ("", {"errors": [{"extensions": {"retry": {"after": "5s"}}}]}, ""),
+    ("", {"retry_after": {"seconds": 5}}, ""),
+    ("", {"metadata": {"retry_after_ms": "5000"}}, ""),
+    ("", None, "Cooldown: 5s"),
+    ("", None, "Please back off for 5 seconds"),
+    ("", None, "Next request allowed in 5s"),
+    ("", None, "You are blocked for 5 seconds"),
+    ("", None, "5 seconds remaining"),
+    ("", None, "Wait 5s and retry"),
+    ("", None, "请在5秒后重试"),
+    ("", None, "Throttled. Expected available in 5 seconds."),
+    ("", None, "Retry your request in five seconds"),
+    ("", None, "Sleep for 5 seconds"),
+    ("", None, "Delay of 5 seconds"),
+    ("", None, "limit will be lifted in 5s"),
+    ("X-RateLimit-Next: 2026-01-01T09:30:05Z", None, ""),
+    ("X-RateLimit-Reset: Thu Jan 01 2026 10:30:05 GMT+0100 (Central European Time)", None, ""),
+    ("X-RateLimit-Reset: 9, 5\nX-RateLimit-Remaining: 3, 0", None, ""),
+    ("X-RateLimit-Reset: 3, 5\nX-RateLimit-Remaining: 0", None, ""),
+)
+
+
+@pytest.mark.parametrize(("header", "body", "words"), FORMS_OF_FIVE_SECONDS)
+def test_a_refusal_names_a_wait_in_any_form(header: str, body: object, words: str) -> None:
+    """As services, gateways and libraries for limits write it: five seconds in each."""
+    headers = pairs(header) if header else []
+    fields = retry_time.time_fields(body)
+    until = retry_time.retry_after(headers, NOW, fields, words)
+    until = until or retry_time.limit_reset(headers, NOW, fields)
+    assert seconds(until) == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "wait"),
+    [
+        ("Try again in a minute.", 60),
+        ("Come back in one hour.", 3600),
+        ("请 2 分钟后重试", 120),
+        ("A second request failed.", None),
+    ],
+)
+def test_numbers_may_be_words(words: str, wait: float | None) -> None:
+    """And the language may be another one."""
+    assert seconds(retry_time.retry_after([], NOW, (), words)) == wait
