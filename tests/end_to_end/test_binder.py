@@ -47,6 +47,15 @@ def test_python_is_stated_and_packages_have_ranges() -> None:
         assert required.specifier.contains(version_of(required.name))
 
 
+def test_a_dev_container_takes_the_same_steps() -> None:
+    """Its lessons are set up and started by the files of ``binder/``."""
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
+    assert container["postCreateCommand"] == "pip install -e '.[lab]' && binder/postBuild"
+    assert container["postAttachCommand"].startswith("binder/start jupyter lab ")
+    _, version = container["image"].split("python:")
+    assert version in SpecifierSet(PYPROJECT["project"]["requires-python"])
+
+
 def run(*words: str, cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a command, and give what it said."""
     return subprocess.run(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import subprocess
 import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator
 from email import message_from_string
+from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -128,26 +132,73 @@ def uses(steps: list[dict[str, Any]], action: str) -> dict[str, Any]:
 
 def test_what_was_tried_is_what_is_published() -> None:
     """One job builds; the jobs behind it take its files, and build nothing."""
-    check, publish, attach = release_jobs().values()
-    assert "python -m build" in commands_of(check)
-    name = uses(check, "actions/upload-artifact")["name"]
-    for job, command in (publish, "twine upload release/dist/*"), (attach, "release/sbom/*"):
+    build, tried, publish, attach = release_jobs().values()
+    assert "python -m build" in commands_of(build)
+    name = uses(build, "actions/upload-artifact")["name"]
+    for job, command in (
+        (tried, "pip install release/dist/*.whl"),
+        (publish, "twine upload release/dist/*"),
+        (attach, "release/sbom/*"),
+    ):
         assert uses(job, "actions/download-artifact") == {"name": name, "path": "release"}
         assert command in commands_of(job)
         assert "-m build" not in commands_of(job)
 
 
+def test_it_is_published_only_when_it_was_tried_on_three_systems() -> None:
+    """Where it is tried there is no checkout, and nothing else at first."""
+    workflow = library("yaml").safe_load((WORKFLOWS / "release.yml").read_text("utf-8"))
+    jobs = workflow["jobs"]
+    assert jobs["publish"]["needs"] == ["build", "try"]
+    assert jobs["try"]["strategy"]["matrix"]["os"] == ["ubuntu", "macos", "windows"]
+    assert "checkout" not in str(jobs["try"])
+
+
 def test_a_release_lists_what_it_brings_along() -> None:
-    """Its SBOM is made of an environment with the wheel alone, before anything else is there."""
-    commands = commands_of(release_jobs()["check"])
-    made = commands.index("cyclonedx-py environment bare/bin/python")
-    assert commands.index("bare/bin/pip install dist/*.whl") < made < commands.index("[lab]")
-    assert "sbom" in uses(release_jobs()["check"], "actions/upload-artifact")["path"].split()
+    """Its SBOM is made of an environment with the wheel alone."""
+    commands = commands_of(release_jobs()["build"])
+    assert "bare/bin/pip install dist/*.whl\nmkdir sbom\ncyclonedx-py" in commands
+    assert "sbom" in uses(release_jobs()["build"], "actions/upload-artifact")["path"].split()
+
+
+def test_a_release_brings_its_recipe(tmp_path: Path) -> None:
+    """It is that of the checkout, but for its source: the release's own archive."""
+    folder = ROOT / ".github" / "conda"
+    archive = tmp_path / "chatmagic-1.2.3.tar.gz"
+    archive.write_bytes(b"source")
+    made = subprocess.run(
+        [sys.executable, folder / "of_sdist.py", archive, "https://code.example/v1.2.3"],
+        capture_output=True,
+        check=True,
+    )
+    load = library("yaml").safe_load
+    recipe = load(made.stdout)
+    assert recipe.pop("source") == {
+        "url": "https://code.example/v1.2.3/chatmagic-1.2.3.tar.gz",
+        "sha256": sha256(b"source").hexdigest(),
+    }
+    of_checkout = load((folder / "recipe.yaml").read_text("utf-8"))
+    assert of_checkout.pop("source") == {"path": "../.."}
+    assert recipe == of_checkout
+
+
+def test_it_can_be_cited() -> None:
+    """A citation and an archive's entry say what the package's own metadata say."""
+    citation = library("yaml").safe_load((ROOT / ".github" / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == chatmagic.__version__
+    entry = json.loads((ROOT / ".zenodo.json").read_text("utf-8"))
+    assert citation["authors"] == entry["creators"] == PROJECT["authors"]
+    assert citation["title"] == entry["title"] == PROJECT["name"]
+    assert citation["abstract"] == entry["description"] == PROJECT["description"]
+    assert citation["keywords"] == entry["keywords"] == PROJECT["keywords"]
+    assert citation["license"] == entry["license"] == PROJECT["license"]
 
 
 def test_a_release_is_built_by_pinned_tools() -> None:
     """Each by its hash; and each action of each workflow by its commit."""
-    for steps in release_jobs().values():
+    jobs = release_jobs()
+    del jobs["try"]  # as a user does it
+    for steps in jobs.values():
         installs = re.findall(r"^python -m pip install .*$", commands_of(steps), re.MULTILINE)
         assert {line.split("install ")[1] for line in installs} <= {
             "--require-hashes -r .github/release-requirements.txt"

@@ -1,8 +1,8 @@
-"""Two users of a JupyterHub ask, each with the address, the key and the budget of the hub.
+"""Two users of a JupyterHub ask, each with the address, key, budget and certificates of the hub.
 
 A script for a release, in an environment of its own: ``pip install jupyterhub jupyterlab
-configurable-http-proxy -e .``, then ``python tests/interop/jupyterhub_script.py``. It starts a hub,
-two servers and an emulator on this machine, and prints a line for each check.
+configurable-http-proxy trustme -e .``, then ``python tests/interop/jupyterhub_script.py``. It
+starts a hub, two servers and an emulator with TLS here, and prints a line for each check.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import secrets
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ import uuid
 from pathlib import Path
 from typing import Any, Final
 
+import trustme
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
 
@@ -36,6 +38,7 @@ c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:%d" % ({port} + 2)
 c.JupyterHub.authenticator_class = "dummy"
 c.Authenticator.allow_all = True
 c.JupyterHub.spawner_class = "simple"
+c.Spawner.http_timeout = 600
 c.SimpleLocalProcessSpawner.home_dir_template = "{folder}/{{username}}"
 c.JupyterHub.db_url = "sqlite:///{folder}/hub.sqlite"
 c.JupyterHub.cookie_secret_file = "{folder}/cookie"
@@ -49,23 +52,38 @@ def key_of_user(spawner):
 
 
 c.Spawner.args = ["--allow-root"]  # where root runs the script
-c.Spawner.start_timeout = 120
+c.Spawner.start_timeout = 600
 c.Spawner.environment = {{
     "CHATMAGIC_BASE_URL": "{url}",
     "CHATMAGIC_MODEL": "hub-model",
     "CHATMAGIC_BUDGET": "2 turns",
     "CHATMAGIC_API_KEY_FILE": key_of_user,
+    "REQUESTS_CA_BUNDLE": "{folder}/authority.pem",
 }}
 """
 
 
 class LoggedEmulator(Emulator):
-    """Emulator that keeps the key and the model of each request."""
+    """Emulator with TLS that keeps the key and the model of each request.
 
-    def __init__(self) -> None:
+    Args:
+        certificate: its certificate.
+    """
+
+    def __init__(self, certificate: trustme.LeafCert) -> None:
         """Start without any request."""
         super().__init__()
         self.asked: list[tuple[str, str]] = []
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        certificate.configure_cert(self._context)
+
+    def start(self) -> str:
+        """Listen with TLS."""
+        url = super().start()
+        assert self._running is not None
+        server = self._running[0]
+        server.socket = self._context.wrap_socket(server.socket, server_side=True)
+        return url
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         """Note a request, and answer it."""
@@ -89,14 +107,14 @@ def call(path: str, method: str = "GET", body: object = None) -> Any:
 
 def wait_for(what: str, path: str, check: Any = lambda answer: True) -> Any:  # noqa: ARG005
     """Return the answer as soon as there is one that passes a check."""
-    for _ in range(240):
+    for _ in range(600):
         try:
             answer = call(path)
             if check(answer):
                 return answer
         except OSError:
             pass
-        time.sleep(0.5)
+        time.sleep(1.0)
     raise TimeoutError(what)
 
 
@@ -141,14 +159,18 @@ def check(what: str, *, holds: bool) -> None:
 
 def main() -> None:
     """Start all, and check what two users get."""
-    with tempfile.TemporaryDirectory() as name, LoggedEmulator() as emulator:
+    authority = trustme.CA()
+    emulator = LoggedEmulator(authority.issue_cert("127.0.0.1"))
+    with tempfile.TemporaryDirectory() as name, emulator:
         folder = Path(name)
+        authority.cert_pem.write_to_path(str(folder / "authority.pem"))
         keys = {user: f"key-of-{user}-{secrets.token_hex(8)}" for user in USERS}
         (folder / "keys").mkdir()
         for user, key in keys.items():
             (folder / "keys" / user).write_text(key)
             (folder / "keys" / user).chmod(0o600)
-        text = CONFIG.format(port=HUB, folder=folder, token=TOKEN, url=emulator.url)
+        url = emulator.url.replace("http:", "https:")
+        text = CONFIG.format(port=HUB, folder=folder, token=TOKEN, url=url)
         (folder / "config.py").write_text(text)
         bin_folder = str(Path(sys.executable).parent)
         environ = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
@@ -160,7 +182,9 @@ def main() -> None:
             for user in USERS:
                 call(f"/hub/api/users/{user}", "POST")
                 call(f"/hub/api/users/{user}/server", "POST")
-                wait_for(user, f"/user/{user}/api/status")
+                wait_for(
+                    user, f"/hub/api/users/{user}", lambda answer: answer["server"] is not None
+                )
             ask = "%load_ext chatmagic\n%chat echo:hello from {0}"
             for user in USERS:
                 said = asyncio.run(run(user, ask.format(user)))
@@ -177,6 +201,13 @@ def main() -> None:
             said = asyncio.run(run("ben", other))
             check("the key does not go to another address", holds=len(emulator.asked) == 4)
             check("which fails in one line", holds="127.0.0.1" in said)
+            undone = "import os\ndel os.environ['REQUESTS_CA_BUNDLE']\n" + ask.format("ben")
+            said = asyncio.run(run("ben", undone))
+            check("without the hub's certificates nothing is sent", holds=len(emulator.asked) == 4)
+            check("which is said", holds="ConnectError" in said and "certificate" in said)
+            undone = "import os\nos.environ['CHATMAGIC_BUDGET'] = '9 turns'\n" + three
+            said = asyncio.run(run("ann", undone))
+            check("a user can undo the budget", holds=len(emulator.asked) == 7 and not said)
         except BaseException:
             print((folder / "log").read_text()[-5000:])  # noqa: T201 - for a person
             raise
