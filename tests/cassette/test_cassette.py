@@ -338,7 +338,7 @@ def test_by_order_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None
         assert "replayed from talk.jsonl by order" in repr(ran.messages)
         assert said in repr(ran.messages)
         assert ran.records[0]["by_order"] is True
-    assert shell.do("%chat_history").texts[0].count("by order") == 2
+    assert shell.do("%chat_history").texts[0].count("chosen by its place") == 2
     assert "by its place" in shell.do("%chat_cassette", cell="s").printed
 
 

@@ -345,8 +345,8 @@ def test_a_person_answers(
     assert len(service.bodies) == 3
     assert len(asking.map("{{ it }}", ["abcd", "abcd"], file="rows.jsonl")) == 2
     assert questions[0] == (
-        "2 rows, 2 to ask; answers go to rows.jsonl. About 4 tokens of prompts and 2 credits, as "
-        "requests took lately. 17 credits left; others may share them.\nAsk them? [y/N] "
+        "2 rows, 2 to ask; answers go to rows.jsonl. About 4 tokens of prompts and 2 credits, by "
+        "the cost of recent requests. 17 credits left; others may share them.\nAsk them? [y/N] "
     )
 
 
