@@ -21,8 +21,9 @@ from chatmagic.models import Credits, Reply
 from chatmagic.protocol.request import Request
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
-from chatmagic.session.map.job import Clock, Job, JobOptions
+from chatmagic.session.map.job import Job
 from chatmagic.session.map.job_file import JobFile
+from chatmagic.session.map.row_pool import Clock, JobOptions
 from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate

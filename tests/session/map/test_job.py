@@ -423,7 +423,7 @@ def test_the_notebook_goes_on(rig: Rig, slow: Slow) -> None:
     assert job.is_running
     assert repr(job) == "<map, running: 0 of 2 rows answered, 0 failed; job.jsonl>"
     slow.wait(1)
-    job.waiting = "waiting until noon"
+    job.pool.waiting = "waiting until noon"
     assert repr(job).startswith("<map, waiting until noon: 0 of")
     slow.go.set()
     assert [reply.text for reply in job.result()] == ["A", "B"]
