@@ -14,7 +14,7 @@ from chatmagic.conversation import magic_line
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
-from chatmagic.jupyter import transcript
+from chatmagic.jupyter import tables
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.protocol import credits as crediting
@@ -119,9 +119,9 @@ class Status:
         rows.append(("Conversation", f"{safe_text.counted(len(conversation), 'turn')}{notes}."))
         session = self.kernel.session
         rows += self._feature_rows(standing=False)
-        table = transcript.facts(rows, "Status")
+        table = tables.facts(rows, "Status")
         gauges = [gauge.large(session.credits, session.took)] if session.credits else []
-        return transcript.page(table, *gauges, name="Status")
+        return tables.page(table, *gauges, name="Status")
 
     def service(self) -> str:
         """Return the name of the present service in the ledger."""

@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import Final
 
 from chatmagic.archive import output
 from chatmagic.conversation.conversation import Conversation, reply_name
-from chatmagic.conversation.question import Part, parts_of
-from chatmagic.conversation.state import Change
-from chatmagic.conversation.steering import STEERING, instructed
-from chatmagic.conversation.template import bare
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
-from chatmagic.models import Credits, Message
-from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.request import Request
-from chatmagic.render import markdown, reply_forms
+from chatmagic.jupyter.tables import Shown, page, tabulated
+from chatmagic.render import reply_forms
 from chatmagic.render.sanitize import QUIET, frame
-from chatmagic.safe_text import PROSE, columns, counted, one_line, to_terminal, visible
-from chatmagic.session.asker import Preview
+from chatmagic.safe_text import PROSE, counted, one_line, to_terminal, visible
 
-Shown = tuple[str, str]
-"""A part of an output as safe HTML and as text."""
-Row = Sequence[str | Shown]
-"""The cells of a table's row: untrusted text, or safe HTML with its text."""
 MOST_LISTED: Final = 100
 """Largest number of listed turns, the newest, by default."""
 _TURNS: Final = ("Turn", "You", "Reply", "Notes")
-# No word, however long, makes a column wide; short ones stay whole.
-_TOP: Final = "text-align: left; vertical-align: top;"
-_FACT: Final = f"{_TOP} white-space: nowrap;"
-_WRAPPED: Final = "overflow-wrap: anywhere; min-width: 5.5em;"
 AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
 AS_SAVED: Final = "The panel's conversation, as saved:"
@@ -159,98 +142,6 @@ def _rows(
     return rows
 
 
-def tabulated(head: Sequence[str], rows: Sequence[Row], name: str, end: str) -> Shown:
-    """Return a table with a line below, as HTML and as text.
-
-    Args:
-        head: the names of its columns.
-        rows: the cells of each row: a number first, notes last.
-        name: its subject, for a screen reader.
-        end: the line.
-    """
-    texts = [[cell if isinstance(cell, str) else cell[1] for cell in row] for row in rows]
-    lines = [
-        f"{number}. " + "\n   ".join([*words, *([f"({notes})"] if notes else [])])
-        for number, *words, notes in texts
-    ]
-    return page(*([(grid(head, rows, name), "\n".join(lines))] if rows else []), end)
-
-
-def grid(head: Sequence[str], rows: Sequence[Row], name: str) -> str:
-    """Return a table as HTML; the first cell of a row is its head.
-
-    Args:
-        head: the names of its columns; empty for rows of a name and its words.
-        rows: the cells.
-        name: its subject, for a screen reader.
-    """
-    shown = [[escape(cell) if isinstance(cell, str) else cell[0] for cell in row] for row in rows]
-    columns = [" ".join(column) for column in zip(*shown, strict=True)][1:]
-    sides = ["right" if re.fullmatch(r"(?=.*\d)[\d,? ]+", column) else "left" for column in columns]
-    styles = [f"{_WRAPPED if side == 'left' else ''} text-align: {side};" for side in sides]
-    cells = [f'<td dir="auto" style="vertical-align: top; {style}">' for style in styles]
-    html = "".join(
-        f'<tr><th scope="row" style="{_TOP if head else _FACT}">{first}</th>'
-        f"{''.join(f'{cell}{words}</td>' for cell, words in zip(cells, others, strict=True))}</tr>"
-        for first, *others in shown
-    )
-    named = zip(head, ["left", *sides], strict=bool(head))
-    heads = "".join(f'<th scope="col" style="text-align: {side};">{at}</th>' for at, side in named)
-    heads = heads and f"<thead><tr>{heads}</tr></thead>"
-    return markdown.scrolling(f"{markdown.TABLE}>{heads}<tbody>{html}</tbody></table>", name)
-
-
-def page(*parts: str | Shown, name: str = "Conversation") -> Shown:
-    """Return lines and other parts, one below the other, as HTML and as text.
-
-    Args:
-        parts: the lines, as untrusted text, and the others as safe HTML and as text.
-        name: their subject, for a screen reader.
-    """
-    html, text = _joined(parts)
-    return frame(html, name), text
-
-
-def folded(summary: str, *parts: str | Shown) -> Shown:
-    """Return parts folded below a line, as HTML and as text.
-
-    Args:
-        summary: the line.
-        parts: as for :func:`page`.
-    """
-    html, text = _joined(parts)
-    return f"<details><summary>{escape(summary)}</summary>{html}</details>", text
-
-
-def _joined(parts: Iterable[str | Shown]) -> Shown:
-    pairs = [
-        (f"<p>{escape(visible(part))}</p>", to_terminal(part)) if isinstance(part, str) else part
-        for part in parts
-    ]
-    return "".join(html for html, _ in pairs), "\n".join(text for _, text in pairs)
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> Shown:
-    """Return a table, as HTML and as text.
-
-    Args:
-        heads: the names of its columns.
-        rows: the texts of its cells.
-        name: its subject, for a screen reader.
-    """
-    return grid(heads, rows, name), "\n".join(map(to_terminal, columns([heads, *rows])))
-
-
-def facts(rows: Sequence[tuple[str, str]], name: str) -> Shown:
-    """Return a table of facts without headings, as HTML and as text.
-
-    Args:
-        rows: the name of each, and its words.
-        name: its subject, for a screen reader.
-    """
-    return grid((), rows, name), to_terminal("\n".join(map(": ".join, rows)))
-
-
 def turns_in_full(
     conversation: Conversation, turns: tuple[Turn, ...], notebooks: Mapping[str, str] | None = None
 ) -> Shown:
@@ -353,167 +244,3 @@ def _turn(turn: Turn, window: Window) -> str | Shown:
     if turn.entry != "panel":
         return f"{asked}: {reply_forms.excerpt(turn.as_typed)}"
     return in_full(asked, turn)
-
-
-def dry_run(preview: Preview, credits: Credits | None) -> Shown:
-    """Return the request of a dry run, as HTML and as text.
-
-    Args:
-        preview: the request.
-        credits: the credits that are left; ``None`` if unknown.
-    """
-    rows = _where(preview)
-    if preview.notes:
-        rows.append(("Notes", f"{'; '.join(preview.notes)}."))
-    lines = ("Dry run: nothing was sent, and nothing is kept.", facts(rows, "Question"))
-    rate = preview.rate
-    estimate = "Tokens: no estimate yet, because no reply has reported its tokens."
-    if rate is not None:
-        estimate = f"The tokens are an estimate: {rate:.2g} per character, as in the last reply."
-    left = crediting.words(credits)
-    end = [estimate, f"Before this request: {left}."] if left else [estimate]
-    return _shown(lines, preview.parts, rate, end, preview.request)
-
-
-def request_of(conversation: Conversation, place: int) -> Shown:
-    """Return the request of a turn, as HTML and as text.
-
-    Args:
-        conversation: the conversation of the turn.
-        place: its place among the live turns, from 1.
-    """
-    turns = conversation.turns
-    known = conversation.known_turns
-    turn = turns[place - 1]
-    places = {live.number: at for at, live in enumerate(turns, 1)}
-    carried = [(number, known.get(number)) for number in turn.carried]
-    sizes = [
-        (places.get(number, 0), sum(len(message.content) for message in above.messages))
-        for number, above in carried
-        if above is not None
-    ]
-    above = [turn for _, turn in carried]
-    requests = _requests(turn, above)
-    digested = _requests(bare(turn), [earlier and bare(earlier) for earlier in above])
-    sent = None if turn.record is None else turn.record.request
-    same = [
-        request for request, body in zip(requests, digested, strict=True) if body.digest() == sent
-    ]
-    cells = [
-        value
-        for asked in (turn, *above)
-        for value in (() if asked is None else asked.values)
-        if value.kind == "markdown"
-    ]
-    end = "By its digest, this is the request as it was sent."
-    if not same or any(cell.text is None for cell in cells):
-        end = "Not all of it is kept: names stand for values, and instructions may be missing."
-    elif cells:
-        end = "By its digest, which leaves Markdown cells out, this is the request as it was sent."
-    parts = parts_of(sizes, turn.instructions, turn)
-    return _shown([f"Turn {place:,} was sent with:"], parts, None, [end], [*same, *requests][0])
-
-
-def _requests(turn: Turn, carried: Sequence[Turn | None]) -> list[Request]:
-    """Return the requests that a turn may have been sent as.
-
-    Args:
-        turn: the turn.
-        carried: the turns that it carried; ``None`` for one that is not known.
-    """
-    before = [message for above in carried for message in (above.messages if above else _LOST)]
-    extra = {} if turn.asked_model is None else {"model": turn.asked_model}
-    request = turn.request(before, extra)
-    given = turn.instructions
-    if given is None or given.text is None:
-        return [request]
-    return [
-        replace(request, messages=instructed(request.messages, given, system_role=role))
-        for role in (False, True)
-    ]
-
-
-_LOST: Final = (
-    Message("user", "[a turn that is not known here]"),
-    Message("assistant", "[its reply]"),
-)
-
-
-def _where(preview: Preview) -> list[tuple[str, str]]:
-    """Return rows on the address and the headers of the request, without the key."""
-    cassette = preview.cassette
-    endpoint = preview.endpoint
-    if cassette is not None and cassette.mode == "replay":
-        return [("Cassette", f"{cassette.name} is replayed here, so nothing would be sent.")]
-    rows = []
-    if endpoint is not None:
-        key = "no key" if endpoint.key is None else f"key sent as {endpoint.auth}"
-        others = (f"{one_line(name)}: …" for name in preview.extra_headers)
-        rows = [("Posted to", endpoint.posted_to()), ("Headers", ", ".join([key, *others]))]
-    if cassette is not None and cassette.mode == "record":
-        rows.append(("Cassette", f"{cassette.name} answers the requests that it holds."))
-    return rows
-
-
-def _shown(
-    lines: Iterable[str | Shown],
-    parts: Sequence[Part],
-    rate: float | None,
-    end: Iterable[str],
-    request: Request,
-) -> Shown:
-    """Return lines, a table of the parts, more lines and the body, as HTML and as text."""
-    body = json.dumps(request.to_json(), ensure_ascii=False, indent=2)
-    rows = [
-        (one_line(name), f"{size:,}", *([] if rate is None else [f"{round(rate * size):,}"]))
-        for name, size in (*parts, ("in all", sum(size for _, size in parts)))
-    ]
-    heads = ("Part", "Characters", *([] if rate is None else ["Tokens, about"]))
-    shown = f'<pre dir="auto" style="{PROSE}">{escape(visible(body))}</pre>', to_terminal(body)
-    details = folded(f"The request, {counted(len(body), 'character')} as JSON", shown)
-    sizes = table(heads, rows, "Parts of the request")
-    return page(*lines, sizes, *end, details, name="Request")
-
-
-CHANGES: Final = {
-    "ask": "the question",
-    "re-run": "the new reply to",
-    "retry": "the new reply to",
-    "pick": "the choice of a reply to",
-    **{kind: f"the {kind}" for kind in STEERING},
-    "reset": "the reset",
-    "deletion": "the deletion",
-    "removal": "the removal of deleted cells",
-    "load": "the load",
-}
-"""The changes of a conversation, as undo and redo name them."""
-
-
-def undone(change: Change | None) -> str:
-    """Return a line on the change that was undone.
-
-    Args:
-        change: the change; ``None`` for none.
-    """
-    return _changed("Undone", change, change.went) if change else "Nothing to undo."
-
-
-def redone(change: Change | None) -> str:
-    """Return a line on the change that a redo did again.
-
-    Args:
-        change: the change; ``None`` for none.
-    """
-    return _changed("Redone", change, change.came) if change else "Nothing to redo."
-
-
-def _changed(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
-    words = f"{did}: {CHANGES[change.kind]}"
-    if change.kind in {"reset", "deletion", "removal", "load"}:
-        count = len(change.came or change.went)
-        others = [f"{kind.removesuffix('s')}s" for kind in change.steered]
-        parts = [counted(count, "turn")] if count or not others else []
-        return f"{words} ({' and '.join([*parts, *others])})."
-    if change.kind in STEERING:
-        return f"{words}."
-    return f"{words} {', '.join(f'“{reply_forms.excerpt(turn.as_typed)}”' for turn in turns[-1:])}."

@@ -17,7 +17,7 @@ from chatmagic.conversation import cell_magics, likely_mistakes, magic_line, opt
 from chatmagic.conversation.magic_line import ParsedLine
 from chatmagic.conversation.question import Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
-from chatmagic.jupyter import reply_views, transcript
+from chatmagic.jupyter import reply_views, request_display
 from chatmagic.jupyter.cells.cells_above import with_markdown
 from chatmagic.jupyter.cells.executed_cells import CellRun
 from chatmagic.jupyter.cells.running_cell import (
@@ -128,7 +128,7 @@ def _asked(kernel: Kernel, given: Arguments, parsed: ParsedLine, text: str) -> R
     ask = _composed(kernel, parsed, text, execution)
     if parsed.dry:
         preview = kernel.session.preview(ask)
-        reply_views.show_html(*transcript.dry_run(preview, kernel.session.credits))
+        reply_views.show_html(*request_display.dry_run(preview, kernel.session.credits))
         return None
     reply = send_question(kernel, ask, execution, output=parsed.output)
     return None if given.cell is not None else reply

@@ -21,7 +21,7 @@ from chatmagic.conversation.options import Option
 from chatmagic.conversation.question import unquoted
 from chatmagic.doctor.doctor import Examination
 from chatmagic.errors import ChatInterrupted, InputError, NotConnectedError
-from chatmagic.jupyter import reply_views, transcript
+from chatmagic.jupyter import reply_views, tables
 from chatmagic.jupyter.cells.running_cell import Audience, host_of, running
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
@@ -110,7 +110,7 @@ def _connect_to(kernel: Kernel, given: Arguments) -> None:
     rows += [
         ("Warning", note_at(warning, "notebook")) for warning in config.new_warnings(place.warnings)
     ]
-    reply_views.show_html(*transcript.page(transcript.facts(rows, "Connection"), name="Connection"))
+    reply_views.show_html(*tables.page(tables.facts(rows, "Connection"), name="Connection"))
 
 
 def _clock(given: Arguments) -> datetime | None:
@@ -133,7 +133,7 @@ def _choose_model(kernel: Kernel, model: str) -> None:
     kernel.settings.model = model
     kernel.belong_here({"model"})
     rows = [("Service", service_words(endpoint, of_key=False)), *address_rows(kernel)]
-    reply_views.show_html(*transcript.page(transcript.facts(rows, "Connection"), name="Connection"))
+    reply_views.show_html(*tables.page(tables.facts(rows, "Connection"), name="Connection"))
 
 
 def _show_or_find(kernel: Kernel) -> None:
@@ -144,7 +144,7 @@ def _show_or_find(kernel: Kernel) -> None:
         _find_servers(kernel)
         return
     rows = [("Service", service_words(endpoint, of_key=False)), *address_rows(kernel)]
-    reply_views.show_html(*transcript.page(transcript.facts(rows, "Connection"), name="Connection"))
+    reply_views.show_html(*tables.page(tables.facts(rows, "Connection"), name="Connection"))
 
 
 def _find_servers(kernel: Kernel) -> None:
@@ -304,8 +304,8 @@ def _check(kernel: Kernel, *, is_asking: bool) -> None:
             rows.append((line.name.capitalize(), f"{_MARKS[line.mark]} {line.seen}{advice}"))
         else:
             rows.append(("All of it", line))
-        table = transcript.grid((), rows, "Check"), "\n".join(lines)
-        place.note(*transcript.page(table, name="Check"))
+        table = tables.grid((), rows, "Check"), "\n".join(lines)
+        place.note(*tables.page(table, name="Check"))
 
     Examination(kernel, kernel.session, _front_end(kernel), show, is_asking=is_asking).run()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from chatmagic.conversation.options import Option
-from chatmagic.jupyter import reply_views, transcript
+from chatmagic.jupyter import reply_views, tables
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
@@ -69,7 +69,7 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
     if not rows:
         to = f" to {service}" if ledger.rows else ""
         none = f"No request was sent from this kernel{to} yet."
-        return transcript.page(none, *ledger.limit_words(), name="Usage")
+        return tables.page(none, *ledger.limit_words(), name="Usage")
     lately = _lately(meter)
     sentence = f"{counted(len(rows), 'request')} of this kernel to {service}"
     sentence += f": {lately}." if lately else "."
@@ -83,13 +83,13 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
         captions.append(f"The latest {MOST_SHOWN}; session.ledger has {more:,} more.")
     shown = rows[-MOST_SHOWN:]
     cells = [row[: len(heads)] for row in map(_cells, shown, [None, *shown])]
-    table = transcript.table(heads, cells, "Requests")
+    table = tables.table(heads, cells, "Requests")
     limits = ledger.limit_words()
     if len(rows) < LEAST_PLOTTED:
-        return transcript.page(sentence, *limits, table, *captions, name="Usage")
-    html, text = transcript.folded("Each request as a table", table, *captions)
+        return tables.page(sentence, *limits, table, *captions, name="Usage")
+    html, text = tables.folded("Each request as a table", table, *captions)
     plot = _plot(meter.credits, rows[-MOST_PLOTTED:])
-    return transcript.page(sentence, *limits, (plot + html, text), name="Usage")
+    return tables.page(sentence, *limits, (plot + html, text), name="Usage")
 
 
 def _lately(meter: Meter) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from chatmagic.conversation import record
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.options import Option
-from chatmagic.jupyter import reply_views, transcript
+from chatmagic.jupyter import change_words, reply_views, request_display, transcript
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.safe_text import counted
@@ -37,7 +37,7 @@ def _history(kernel: Kernel, given: Arguments) -> None:
         span = None  # such as a date, which is a word to search for
     if given.options:
         number = given.turn_number(len(turns))
-        reply_views.show_html(*transcript.request_of(conversation, number))
+        reply_views.show_html(*request_display.request_of(conversation, number))
     elif not word or span:
         order = transcript.AS_ON_PAGE if owner in pages.cells else transcript.AS_RUN
         order = order if is_one else f"in the thread {here.thread}, {order}"
@@ -55,13 +55,13 @@ def _history(kernel: Kernel, given: Arguments) -> None:
 def _undo(kernel: Kernel, _: Arguments) -> None:
     """Undo the last change: a question, a re-run, or a reset."""
     change = kernel.session.changes.make(Conversation.undo)
-    reply_views.show_change(transcript.undone(change), record.change_record("undo"))
+    reply_views.show_change(change_words.undone(change), record.change_record("undo"))
 
 
 def _redo(kernel: Kernel, _: Arguments) -> None:
     """Redo the last change that ``%chat_undo`` has undone."""
     change = kernel.session.changes.make(Conversation.redo)
-    reply_views.show_change(transcript.redone(change), record.change_record("redo"))
+    reply_views.show_change(change_words.redone(change), record.change_record("redo"))
 
 
 def _reset(kernel: Kernel, _: Arguments) -> None:

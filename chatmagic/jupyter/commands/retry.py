@@ -17,7 +17,7 @@ from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import own_instructions
 from chatmagic.errors import InputError
-from chatmagic.jupyter import reply_views, stale_cells, transcript
+from chatmagic.jupyter import reply_views, stale_cells, tables
 from chatmagic.jupyter.cells.running_cell import Execution, page_of, running
 from chatmagic.jupyter.commands.ask import asked_by_cell, send_question, settle
 from chatmagic.jupyter.commands.command import Arguments, Command
@@ -201,7 +201,7 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
 def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     """Show the replies to a turn's question, and the settings of each."""
     replies = conversation.replies.get(turn.number, ())
-    rows: list[transcript.Row] = []
+    rows: list[tables.Row] = []
     for count, answer in enumerate(replies, 1):
         html = reply_forms.reply_html(answer.reply.text, answer.format)
         shown = (
@@ -211,7 +211,7 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
         rows.append((str(count), shown, _notes(answer, turn)))
     end = f"Turn {number:,}: {reply_forms.excerpt(turn.as_typed)}"
     # Without cells' numbers, which differ in the next run: tools compare these outputs.
-    reply_views.show_html(*transcript.tabulated(_HEAD, rows, "Replies", end))
+    reply_views.show_html(*tables.tabulated(_HEAD, rows, "Replies", end))
 
 
 def _notes(answer: Turn, turn: Turn) -> str:

@@ -12,7 +12,7 @@ from chatmagic.conversation.options import Option
 from chatmagic.conversation.question import A_NAME, thread_name
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart, instructions_note
 from chatmagic.conversation.turn import MAIN
-from chatmagic.jupyter import reply_views, transcript
+from chatmagic.jupyter import reply_views, tables
 from chatmagic.jupyter.cells.running_cell import cell_source, running
 from chatmagic.jupyter.commands.command import Arguments, Command, path_of
 from chatmagic.jupyter.kernel import Kernel
@@ -158,11 +158,11 @@ def _list(kernel: Kernel) -> None:
         turns = threads.get(name, ())
         last = reply_forms.excerpt(turns[-1].as_typed if turns else "")
         rows.append((name, f"{len(turns):,}", last))
-    table = transcript.table(("Thread", "Turns", "Last question"), rows, "Threads")
+    table = tables.table(("Thread", "Turns", "Last question"), rows, "Threads")
     end = f"This cell stands in the thread {here}."
     if here == MAIN and len(rows) == 1:
         end += " %chat_thread NAME begins another for the questions below it."
-    reply_views.show_html(*transcript.page(table, end))
+    reply_views.show_html(*tables.page(table, end))
 
 
 def _hide(kernel: Kernel, given: Arguments) -> None:

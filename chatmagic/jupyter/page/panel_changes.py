@@ -9,10 +9,10 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.state import Change
 from chatmagic.conversation.steering import Replacement
+from chatmagic.jupyter.change_words import redone, undone
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.jupyter.page.panel_log import PanelLog
 from chatmagic.jupyter.page.view_request import ViewRequest
-from chatmagic.jupyter.transcript import redone, undone
 from chatmagic.session.session import Session
 
 CLEARED: Final = "A new conversation begins; Undo brings the old one back."
