@@ -307,8 +307,12 @@ def as_shown(text: str) -> str:
     return without_memory_addresses(shown)
 
 
+PROSE_AGAIN: Final = (
+    "Reply in prose again, as Markdown; the form of the earlier reply holds no longer."
+)
+"""The words on the form that follow from the turns above, and not from the question."""
 _WORDS: Final[Mapping[Format, str]] = {
-    "markdown": "Reply in prose again, as Markdown; the form of the earlier reply holds no longer.",
+    "markdown": PROSE_AGAIN,
     "text": "Reply in plain text, without Markdown.",
     "code": "Reply with code alone, in one fenced code block that names its language.",
     "json": "Reply with one JSON value alone, without a code fence and without other words.",

@@ -26,6 +26,7 @@ th, td { border: 1px solid GrayText; padding: 0.3rem 0.5rem; text-align: left;
   vertical-align: top; overflow-wrap: normal; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 td.words { min-width: 11rem; }
+td:first-child { min-width: 8rem; overflow-wrap: anywhere; }
 article { border-left: 3px solid GrayText; margin: 1rem 0; padding-left: 0.75rem; }
 article.fault { border-left-color: #c62828; }
 .facts { color: color-mix(in srgb, CanvasText 70%, Canvas); font-size: 0.85rem; margin: 0.25rem 0; }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from chatmagic._json import turn_digest
+from chatmagic._json import digest, turn_digest
 from chatmagic.cassette.interaction import DIGITS
 from chatmagic.conversation import template
 from chatmagic.safe_text import counted, one_line
@@ -20,6 +21,7 @@ Cause = Literal[
 
 _ALL_FILES: Final = ("max_tokens", "temperature", "stream")
 """The settings that files of every kind have."""
+_BRACES: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,32 +79,50 @@ _ORDER: Final = ("prompt", "value", "context", "settings", "model", "not recorde
 
 
 def _prompt_change(old: Asked, new: Asked) -> Iterator[Change]:
-    """Yield a change of the prompt as typed, or of the values in it."""
-    if old.typed.rstrip("\n") != new.typed.rstrip("\n") and old.typed and new.typed:
+    """Yield a change of the prompt as typed, and of the values in it."""
+    is_edited = bool(old.typed and new.typed) and old.typed.rstrip("\n") != new.typed.rstrip("\n")
+    if is_edited:
         yield Change("prompt", first_difference(old.typed, new.typed))
-    elif old.request == new.request:
+    if old.request == new.request:
         return
-    elif old.kind == new.kind == "notebook":
-        ours, theirs = _inserted(new), _inserted(old)
-        names = [name for name in {**theirs, **ours} if ours.get(name) != theirs.get(name)]
-        if names:
-            yield Change("value", ", ".join(f"{{{{ {one_line(name, 40)} }}}}" for name in names))
-    elif _has_same_prompt(old, new) is False and (_has_values(old) or _has_values(new)):
+    ours = _inserted(new)
+    theirs = _inserted(old)
+    if ours is not None and theirs is not None:
+        # An edit names the expressions that it adds and removes.
+        names = ours.keys() & theirs.keys() if is_edited else ours.keys() | theirs.keys()
+        others = sorted(name for name in names if ours.get(name) != theirs.get(name))
+        if others:
+            yield Change("value", ", ".join(f"{{{{ {one_line(name, 40)} }}}}" for name in others))
+    elif not is_edited and _has_same_prompt(old, new) is False and _have_values(old, new):
         yield Change("value")
 
 
-def _inserted(asked: Asked) -> dict[str, str]:
-    """Return the digests of the values in a prompt, by their expressions."""
-    return {value.expression: value.sha256 for value in asked.values if value.kind is None}
-
-
-def _has_values(asked: Asked) -> bool:
-    """Return whether values stand in the prompt, as far as that is known."""
+def _inserted(asked: Asked) -> dict[str, str] | None:
+    """Return the digests of the values in a prompt, by their expressions; ``None`` if unknown."""
     if asked.kind == "notebook":
-        return bool(_inserted(asked))
+        return {value.expression: value.sha256 for value in asked.values if value.kind is None}
     if asked.prompt is None:
-        return True
-    return not _rest(asked).endswith(asked.typed)
+        return None
+    sent = _rest(asked)
+    if sent.endswith(asked.typed):
+        return {}
+    parts = _BRACES.split(asked.typed)
+    if not parts[0].strip() or not sent.endswith(parts[-1]):
+        return None  # what stands in front of the prompt may be part of the first value
+    end = len(sent) - len(parts[-1])
+    values: dict[str, str] = {}
+    for name, text in reversed([*zip(parts[1::2], parts[0::2], strict=False)]):
+        begin = sent.rfind(text, 0, end)
+        if begin < 0:
+            return None
+        values[name.strip()] = digest(sent[begin + len(text) : end])
+        end = begin
+    return values
+
+
+def _have_values(*both: Asked) -> bool:
+    """Return whether values stand in one of the prompts, as far as that is known."""
+    return any(_inserted(asked) != {} for asked in both)
 
 
 def _rest(asked: Asked) -> str:
@@ -180,17 +200,18 @@ def _settings_change(old: Asked, new: Asked) -> Iterator[Change]:
 
 
 def _form(asked: Asked, other: Asked) -> object:
-    """Return the words on the form in front of a prompt, to compare them with another's."""
-    values = [value for value in asked.values if value.kind == "format"]
+    """Return the words on the form in front of a prompt, to compare them with another's.
+
+    Those that end an earlier form follow from the turns above.
+    """
+    values = [item for item in asked.values if item.kind == "format"]
+    values = [item for item in values if item.sha256 != digest(template.PROSE_AGAIN)]
+    words = template.split_form(asked.prompt or "")[0].removeprefix(template.PROSE_AGAIN)
     if asked.prompt is not None and other.prompt is not None:
-        return template.split_form(asked.prompt)[0]
+        return words
     if asked.kind == other.kind == "notebook":
-        return [value.sha256 for value in values]
-    return (
-        bool(values)
-        if asked.kind == "notebook"
-        else template.split_form(asked.prompt or "")[0] != ""
-    )
+        return [item.sha256 for item in values]
+    return bool(values) if asked.kind == "notebook" else bool(words)
 
 
 def _value(settings: Mapping[str, Any], name: str) -> str:

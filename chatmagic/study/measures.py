@@ -29,6 +29,10 @@ FEWEST_ROWS: Final = 50
 FEWEST_OTHERS: Final = 5
 """Number of rows with another label than the most frequent one that an interval of a measure needs
 whose chance agreement depends on them."""
+FEW_ROWS: Final = 100
+"""Number of rows below which such an interval needs more of them."""
+FEWEST_OTHERS_OF_FEW: Final = 20
+"""Number of them that it needs then."""
 MOST_ROWS: Final = 5_000
 """Number of rows above which a percentile interval replaces BCa, whose corrections vanish."""
 _FEWER: Final = 1_999
@@ -250,9 +254,10 @@ def proportion(right: int, rows: int) -> Estimate:
 
 
 def _estimate(
-    statistic: Statistic, rows: int, value: float, *, others: int = FEWEST_OTHERS
+    statistic: Statistic, rows: int, value: float, *, others: int | None = None
 ) -> Estimate:
-    is_enough = rows >= FEWEST_ROWS and others >= FEWEST_OTHERS
+    fewest = FEWEST_OTHERS_OF_FEW if rows < FEW_ROWS else FEWEST_OTHERS
+    is_enough = rows >= FEWEST_ROWS and (others is None or others >= fewest)
     ends = interval(statistic, rows) if is_enough else None
     if ends is None:
         return Estimate(value, None, None, rows)

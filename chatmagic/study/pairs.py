@@ -62,12 +62,13 @@ _KEYS: Final[tuple[Callable[[Asked], Hashable], ...]] = (
     _of_cell("request", "asked_model"),
     _of_cell("request"),
     _of_cell("typed"),
-    _of_cell(),
     lambda asked: (asked.request, asked.asked_model),
     lambda asked: asked.request,
     lambda asked: asked.prompt_digest,
     lambda asked: (asked.place, asked.repeat) if asked.kind == "map" else None,
     lambda asked: (asked.typed, *sorted(asked.settings)) if asked.kind != "map" else None,
     lambda asked: asked.typed if asked.kind != "map" else None,
+    # The last: a text that moved to another cell is that question, and no edit of two.
+    _of_cell(),
 )
 """What two questions have in common, the surest first; ``None`` is nothing."""

@@ -1,8 +1,9 @@
 """Coverage of the intervals of ``chatmagic.agreement``: studies whose true values are known.
 
-1,500 studies of 300 rows with 5 answers each, by turns of every kind: flip rates of .02 to .3, or a
-tenth of the rows with .4 and the others with .01; two labels, a rare one of 5 % or 2 %, or three.
-A figure is the share of the shown intervals that hold the true value; 0.95 is what they promise.
+1,500 studies of 300 rows with 5 answers each, and some of fewer and of more rows, by turns of every
+kind: flip rates of .02 to .3, or a tenth of the rows with .4 and the others with .01; two labels, a
+rare one of 5 % or 2 %, or three. A figure is the share of the shown intervals that hold the true
+value; 0.95 is what they promise.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from chatmagic import agreement
 from chatmagic.study import agreement as names
 from chatmagic.study import measures
 
-STUDIES: Final = 1_500
-ROWS: Final = 300
+STUDIES: Final = {300: 1_500, 100: 480, 60: 480, 6_000: 240}
+"""Numbers of studies, by their numbers of rows; the last ones have percentile intervals."""
 ANSWERS: Final = 5
 RESAMPLES: Final = 999
 """Resamples of an interval; a study of one's own has more, whose ends differ less by chance."""
@@ -52,19 +53,20 @@ class Study:
     shares: tuple[float, ...]
     flips: tuple[tuple[float, float], ...]
 
-    def drawn(self, random: np.random.Generator) -> dict[str, list[Any]]:
+    def drawn(self, random: np.random.Generator, rows: int) -> dict[str, list[Any]]:
         """Return the columns of a study: true labels and answers.
 
         Args:
             random: the source of its chance.
+            rows: its number of rows.
         """
         labels = len(self.shares)
-        gold = random.choice(labels, ROWS, p=self.shares)
+        gold = random.choice(labels, rows, p=self.shares)
         rates = random.choice(
-            [rate for rate, _ in self.flips], ROWS, p=[share for _, share in self.flips]
+            [rate for rate, _ in self.flips], rows, p=[share for _, share in self.flips]
         )
-        is_other = random.random((ROWS, ANSWERS)) < rates[:, None]
-        others = gold[:, None] + random.integers(1, labels, (ROWS, ANSWERS))
+        is_other = random.random((rows, ANSWERS)) < rates[:, None]
+        others = gold[:, None] + random.integers(1, labels, (rows, ANSWERS))
         answers = np.where(is_other, others % labels, gold[:, None])
         return {"gold": gold.tolist(), "replies": answers.tolist()}
 
@@ -109,23 +111,36 @@ def chance_of_majority(rate: float, labels: int) -> float:
 def rows() -> Iterator[Row]:
     """Draw the studies, and yield the coverage of each measure: in all, and at its lowest rate."""
     measures.RESAMPLES = RESAMPLES  # type: ignore[misc]
-    kinds = [Study(shares, flips) for shares, flips in product(SHARES, FLIPS)]
     random = np.random.default_rng(41)
+    for number, studies in STUDIES.items():
+        yield from rows_of(number, studies, random)
+
+
+def rows_of(number: int, studies: int, random: np.random.Generator) -> Iterator[Row]:
+    """Draw studies of so many rows, and yield the coverage of each measure.
+
+    Args:
+        number: number of rows of a study.
+        studies: number of studies.
+        random: the source of their chance.
+    """
+    kinds = [Study(shares, flips) for shares, flips in product(SHARES, FLIPS)]
     holds: dict[str, dict[Study, list[bool]]] = defaultdict(lambda: defaultdict(list))
-    for kind in islice(cycle(kinds), STUDIES):
+    for kind in islice(cycle(kinds), studies):
         truth = kind.truth()
-        for measure in agreement(kind.drawn(random), gold="gold").measures:
+        for measure in agreement(kind.drawn(random, number), gold="gold").measures:
             if measure.low is not None and measure.high is not None:
                 is_held = measure.low <= truth[measure.name] <= measure.high
                 holds[measure.name][kind].append(is_held)
     for name, by_kind in holds.items():
+        what = f"{number:,} rows, {name}"
         held = [each for kind in by_kind.values() for each in kind]
-        yield row(f"{name}, {len(held):,} intervals", held)
+        yield row(f"{what}, {len(held):,} intervals", held)
         by_flips: dict[float, list[bool]] = defaultdict(list)
         for kind, each in by_kind.items():
             by_flips[kind.flips[-1][0]] += each
         rate, held = min(by_flips.items(), key=lambda item: sum(item[1]) / len(item[1]))
-        yield row(f"{name}, lowest at flips of {rate}, {len(held):,} intervals", held)
+        yield row(f"{what}, lowest at flips of {rate}, {len(held):,} intervals", held)
 
 
 def row(what: str, held: Sequence[bool]) -> Row:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from studies import ONE
 
+from chatmagic.conversation.question import Value
+from chatmagic.conversation.template import PROSE_AGAIN
 from chatmagic.study.causes import Change, answer_of, changes_of
 
 OLD = replace(ONE, request="1", model="m")
@@ -38,13 +40,51 @@ def test_causes_are_in_their_order(changes: dict[str, Any], causes: list[str]) -
     assert [change.cause for change in changes_of(OLD, replace(OLD, **changes))] == causes
 
 
-def test_a_value_in_a_recorded_prompt() -> None:
-    """A template whose prompt as sent differs has another value."""
+@pytest.mark.parametrize(
+    ("typed", "values", "causes"),
+    [
+        ("Label {{ it }}", ("Label a", "Label b"), ["value: {{ it }}"]),
+        ("A {{ x }} and {{ y }}.", ("A 1 and 2.", "A 1 and 3."), ["value: {{ y }}"]),
+        ("A {{ x }} and {{ y }}.", ("A 1 and 2.", "A 2 and 3."), ["value: {{ x }}, {{ y }}"]),
+        ("A {{ x }}", ("Cells above.\n\nA 1", "Cells above.\n\nA 2"), ["value: {{ x }}"]),
+        ("{{ x }}: why?", ("1: why?", "2: why?"), ["value"]),  # what stands in front is unknown
+        ("A {{ x }}", ("A 1", None), ["not recorded"]),
+    ],
+)
+def test_a_value_in_a_recorded_prompt(
+    typed: str, values: tuple[str | None, ...], causes: list[str]
+) -> None:
+    """It is named by its expression, as far as the prompt as sent tells it."""
     old, new = (
-        replace(TAPE, request=value, typed="Label {{ it }}", prompt=f"Label {value}")
-        for value in ("a", "b")
+        replace(TAPE, request=str(at), typed=typed, prompt=sent) for at, sent in enumerate(values)
     )
-    assert [*changes_of(old, new)] == [Change("value")]
+    assert [str(change).partition(": the request")[0] for change in changes_of(old, new)] == causes
+
+
+def test_two_changes_of_a_prompt_are_two_causes() -> None:
+    """Its words, and a value that both have; a notebook and a cassette tell it alike."""
+    notebook = {
+        side: replace(
+            OLD, request=side, typed=f"{word} {{{{ x }}}}", values=(Value.of_text("x", side),)
+        )
+        for side, word in (("1", "Name"), ("2", "Label"))
+    }
+    tape = {
+        side: replace(TAPE, request=side, typed=asked.typed, prompt=asked.typed[:-7] + side)
+        for side, asked in notebook.items()
+    }
+    for old in (notebook["1"], tape["1"]):
+        for new in (notebook["2"], tape["2"]):
+            assert [change.cause for change in changes_of(old, new)] == ["prompt", "value"]
+
+
+def test_words_that_end_an_earlier_form_are_no_setting() -> None:
+    """They follow from the turns above; those of the question's own form are one."""
+    plain = replace(TAPE, request="1", context=("a",), prompt="QUESTION")
+    after = replace(plain, request="2", context=("b",), prompt=f"{PROSE_AGAIN}\n\nQUESTION")
+    assert [change.cause for change in changes_of(plain, after)] == ["context"]
+    text = replace(after, prompt="Reply in plain text, without Markdown.\n\nQUESTION")
+    assert [change.cause for change in changes_of(plain, text)] == ["context", "settings"]
 
 
 def test_an_error_stands_in_place_of_an_answer() -> None:

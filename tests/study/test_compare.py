@@ -71,6 +71,34 @@ EDITS: dict[str, tuple[Callable[[Cells], Cells], dict[str, set[str]]]] = {
         only("values", "how", "long", "river", "hello", "side"),
         {"How long": {"context"}, "Name a": {"context"}, "Say hello": {"context"}},
     ),
+    "an order that ends another form": (
+        only("values", "how", "hello", "river", "long", "side"),
+        {"Say hello": {"context"}, "Name a": {"context"}, "How long": {"context"}},
+    ),
+    "two texts that changed their cells": (
+        lambda cells: {**cells, "long": cells["hello"], "hello": cells["long"]},
+        {"Say hello": {"context"}, "How long": {"context"}},
+    ),
+    "a prompt and a value": (
+        changed(values="town = 'Quito'", river="%%chat\nName a lake near {{ town }}."),
+        {"Name a lake": {"prompt", "value"}, "How long": {"context"}, "Say hello": {"context"}},
+    ),
+    "a prompt, a temperature and a model": (
+        changed(hello="%%chat --format text -t 0 -m n\nSay goodbye."),
+        {"Say goodbye": {"prompt", "settings", "model"}},
+    ),
+    "another cell in between": (
+        lambda cells: {
+            **only("values", "how", "river")(cells),
+            "new": "%%chat\nWhy?",
+            **only("long", "hello", "side")(cells),
+        },
+        {"Why?": set(), "How long": {"context"}, "Say hello": {"context"}},
+    ),
+    "other cells": (
+        lambda cells: {f"{name} again": source for name, source in cells.items()},
+        {},
+    ),
     "a cell less": (
         only("values", "how", "river", "hello", "side"),
         {"Say hello": {"context"}, "How long": set()},

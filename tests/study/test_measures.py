@@ -190,10 +190,10 @@ def test_an_interval_that_would_not_hold_is_not_shown() -> None:
     assert measures.mean(np.array([0.0, 1.0] * 24)).low is None
     assert measures.mean(np.array([0.0, 1.0] * 25)).low is not None
     assert measures.mean(np.array([0.5] * 99)).low is None
-    for rare, is_shown in ((4, False), (5, True)):
-        one, other = sides_of(((80, 14), (0, rare)))
+    for common, rare, is_shown in ((90, 4, False), (90, 5, True), (60, 19, False), (60, 20, True)):
+        one, other = sides_of(((common, 14), (0, rare)))
         assert (measures.kappa(one, other).low is not None) is is_shown
-        rows = [["a"] * 3] * 80 + [["a", "a", "b"]] * 15 + [["b", "b", "a"]] * rare
+        rows = [["a"] * 3] * common + [["a", "a", "b"]] * 15 + [["b", "b", "a"]] * rare
         counts = measures.counts_of(rows, ("a", "b"))
         assert (measures.alpha(counts, ("a", "b"), "nominal").low is not None) is is_shown
 

@@ -27,6 +27,13 @@ LAKE = replace(ONE, typed="Name a lake", request="2")
             {0: 1, 1: 0},
         ),
         ([RIVER], [LAKE], {0: 0}),
+        # A text that moved to another cell is the same question, and so is an edited cell.
+        (
+            [replace(RIVER, cell="a"), replace(LAKE, cell="b")],
+            [replace(LAKE, cell="a", request="3"), replace(RIVER, cell="b", request="4")],
+            {0: 1, 1: 0},
+        ),
+        ([replace(RIVER, cell="a")], [replace(LAKE, cell="a", typed="Why?")], {0: 0}),
         ([RIVER], [replace(LAKE, typed="Why?")], {}),
         # A row that moved is paired by its request, one with another value by its place.
         (
