@@ -115,7 +115,7 @@ def test_cells_keep_their_turns(lab: Open, service: Emulator) -> None:
     assert turns(book, 3) == ["a", "b"]
     assert "Undone: the removal of deleted cells (1 turn)" in book.run(3, "%chat_undo")
     assert turns(book, 3) == ["a", "c", "b"]
-    assert "Redone: the setting aside (1 turn)" in book.run(3, "%chat_redo")
+    assert "Redone: the removal of deleted cells (1 turn)" in book.run(3, "%chat_redo")
     assert turns(book, 3) == ["a", "b"]
     book.insert(2, ask("new"))
     book.run(2)

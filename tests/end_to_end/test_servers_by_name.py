@@ -85,7 +85,7 @@ def test_ollama_by_name(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyP
             f"2 models at {server.origin}:\n"
             "  llama3.2:latest\n"
             "  ␛[2Jdata\u2060:text/html,x\n"
-            "One request was sent. Whether such a request takes credits is not documented; its "
+            "One request was sent. It is not documented whether such a request costs credits; its "
             "answer does not say.\n"
         )
         error = bare.fails("%chat hello").error
