@@ -63,6 +63,12 @@ def test_the_readme_leads_to_all_of_the_manual() -> None:
         assert f"(../{path.name})" in page("index")
 
 
+def test_the_manual_is_read_in_an_evening() -> None:
+    """All its pages have at most 15,000 words; a table's marks are none."""
+    words = [word for path in PAGES for word in path.read_text("utf-8").split()]
+    assert len([word for word in words if re.search(r"\w", word)]) <= 15_000
+
+
 def test_the_three_cells_work_where_nothing_is_set(bare: Shell) -> None:
     """The README's first cells, in their order, ask the emulator and are answered."""
     load, *asks = re.findall(r"^```python\n(.*?)```$", README, re.MULTILINE | re.DOTALL)[:3]

@@ -38,7 +38,6 @@ PROGRAMS: Final = {
     "pandoc": "a program of its own",
     "pip": "fetches from a registry",
     "pytest": "test_notebooks and test_pytest_plugin run it",
-    "sphinx-build": "test_manual builds the site",
 }
 """Beginnings of lines that do not run here, and why; a shell reads these lines, too."""
 NOT_RUN: Final = {

@@ -21,7 +21,7 @@ ENDINGS: Final = r"Nothing was (?:sent|changed|written|recorded)(?: again| or ch
 def phrases() -> list[str]:
     """Return the words that the page names, under all headings."""
     quotes = re.findall(r"(?:^> .*\n)+", PAGE, re.MULTILINE)
-    return [words for quote in quotes for words in quote.replace("\n> ", " ")[2:-1].split(" · ")]
+    return [words for quote in quotes for words in quote.replace("\n> ", " ")[2:-1].split("; ")]
 
 
 def texts(node: ast.expr, named: dict[str, list[str]]) -> list[str]:
