@@ -296,7 +296,7 @@ def _emulator(given: Mapping[str, Any]) -> int:
 
 
 def _audit(given: Mapping[str, Any]) -> int:
-    """Tabulate the turns in notebooks and cassettes, without a kernel.
+    """Check and list the turns in notebooks and cassettes, without a kernel.
 
     The questions of the cells of notebooks are compared with the outputs below them. Nothing in
     them is run. The exit status is 1 if something does not agree, or a file cannot be read. A seal

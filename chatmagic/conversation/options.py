@@ -222,12 +222,12 @@ def help_text(examples: Sequence[str] = ()) -> str:
         "    %%chat [options]              %chat [options] prompt",
         "    prompt",
         "",
-        "Options stand before the first other word; -- ends them:",
+        "Options come before the prompt; after -- a prompt can begin with a dash:",
         "",
         *help_lines(OPTIONS),
         "",
-        "Defaults: %config ChatMagics.temperature = 0.2, and so on. These take a configured",
-        f"switch back for one cell: {opposites}.",
+        "%config ChatMagics.temperature = 0.2 sets a default, and so on. For one cell, these turn",
+        f"a default off: {opposites}.",
     ]
     for example in examples:
         lines += ["", *(f"    {line}" for line in example.splitlines())]
