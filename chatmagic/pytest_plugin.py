@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from chatmagic.cassette.interaction import Interaction
     from chatmagic.emulator.server import Emulator
     from chatmagic.models import Message
+    from chatmagic.protocol.request import Request
 
 __all__ = ["ChatCassette", "ChatEmulator", "chat_cassette", "chat_emulator"]
 
@@ -89,10 +88,15 @@ class ChatEmulator:
         """Answer with the emulator's own replies."""
         self.key = key
         """Its key, which is also in ``CHATMAGIC_API_KEY``."""
-        self.asked: list[tuple[Message, ...]] = []
-        """The messages of each request that was answered, oldest first."""
+        self.requests: list[Request] = []
+        """The requests, oldest first: ``messages``, ``temperature``, ``max_tokens``, ``extra``."""
         self._emulator = emulator
-        self._replies: deque[str] = deque()
+        self._replies: deque[str | int] = deque()
+
+    @property
+    def asked(self) -> list[tuple[Message, ...]]:
+        """The messages of each request, oldest first."""
+        return [request.messages for request in self.requests]
 
     @property
     def url(self) -> str:
@@ -107,14 +111,27 @@ class ChatEmulator:
         """
         self._replies.extend(texts)
 
-    def answer(self, messages: Sequence[Message]) -> str | None:
-        """Return the reply to a request; ``None`` for one of the emulator's own.
+    def fail_with(self, *statuses: int) -> None:
+        """Let the next requests fail, in their place among the replies.
 
         Args:
-            messages: the request's messages, oldest first.
+            *statuses: an HTTP status from 400 to 599 for each request, such as 503.
+
+        Raises:
+            ValueError: a status is no failure; then nothing changes.
+        """
+        if not all(400 <= status <= 599 for status in statuses):  # noqa: PLR2004 - HTTP's failures
+            raise ValueError(f"a failure has a status from 400 to 599, not {statuses}")
+        self._replies.extend(statuses)
+
+    def answer(self, request: Request) -> str | int | None:
+        """Return the reply to a request, or its status; ``None`` for a reply of the emulator's own.
+
+        Args:
+            request: the request.
         """
         # The emulator answers one request after the other.
-        self.asked.append(tuple(messages))
+        self.requests.append(request)
         return self._replies.popleft() if self._replies else None
 
 

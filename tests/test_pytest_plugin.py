@@ -13,8 +13,9 @@ from project import PYPROJECT, ROOT
 
 import chatmagic
 from chatmagic.emulator.server import Emulator
-from chatmagic.errors import NotRecordedError
+from chatmagic.errors import AuthenticationError, NotRecordedError, ServiceError
 from chatmagic.pytest_plugin import ChatCassette, ChatEmulator
+from chatmagic.session.session import Session
 
 KEY = "sk-throwaway-key-of-a-project"
 
@@ -37,6 +38,23 @@ def test_the_emulator_answers_as_the_test_says(chat_emulator: ChatEmulator) -> N
     ]
     assert os.environ["CHATMAGIC_BASE_URL"] == chat_emulator.url
     assert os.environ["CHATMAGIC_API_KEY"] == chat_emulator.key
+
+
+def test_the_emulator_fails_as_the_test_says(chat_emulator: ChatEmulator) -> None:
+    """In its place among the replies; what was set is known of each request."""
+    chat_emulator.reply_with("first")
+    chat_emulator.fail_with(503, 401)
+    session = Session()
+    assert session.ask("a", temperature=0.5, max_tokens=9).text == "first"
+    with pytest.raises(ServiceError, match="503"):
+        session.ask("b")
+    with pytest.raises(AuthenticationError):
+        session.ask("c")
+    assert session.ask("echo:d").text == "d"
+    first = chat_emulator.requests[0]
+    assert (first.temperature, first.max_tokens, len(chat_emulator.asked)) == (0.5, 9, 4)
+    with pytest.raises(ValueError, match="from 400 to 599"):
+        chat_emulator.fail_with(503, 200)
 
 
 def test_each_test_has_a_conversation_of_its_own(chat_emulator: ChatEmulator) -> None:

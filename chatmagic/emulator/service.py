@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
@@ -41,7 +41,6 @@ from urllib.parse import parse_qs
 
 from chatmagic._json import json_of_file
 from chatmagic.emulator import replies
-from chatmagic.models import Message
 from chatmagic.protocol import sse
 from chatmagic.protocol.api_key import Auth, Secret
 from chatmagic.protocol.chunk import Chunk, content_text
@@ -73,15 +72,15 @@ class Settings:
         cost: the cost of a request in credits.
         delay: seconds between two fragments of a stream.
         now: a fixed time for the clock, aware; ``None`` is the real clock.
-        answer: returns the reply to the messages of a request, ``None`` for one of the emulator's
-            own. Without it, each is.
+        answer: returns the reply to a request, a status of 400 to 599 with which it fails, or
+            ``None`` for a reply of the emulator's own. Without it, each is.
     """
 
     credits: int = 100
     cost: int = 1
     delay: float = 0.0
     now: datetime | None = None
-    answer: Callable[[Sequence[Message]], str | None] | None = None
+    answer: Callable[[Request], str | int | None] | None = None
 
 
 FRESH: Final = Settings(delay=0.01)
@@ -203,7 +202,10 @@ def _completion(
     if used.get(account, 0) >= settings.credits:
         body = _used_up(account[1], used[account], settings)
         return _json(HTTPStatus.TOO_MANY_REQUESTS, body.to_json()), used
-    text = None if settings.answer is None else settings.answer(asked.messages)
+    text = None if settings.answer is None else settings.answer(asked)
+    if isinstance(text, int):
+        body = ErrorBody("failed", "This request fails, as the emulator was told.")
+        return _json(text, body.to_json()), used
     answer = _Answer(
         replies.complete(asked.messages, asked.max_tokens, _schema(asked), text),
         name=f"chatcmpl-{hashlib.sha256(request.body).hexdigest()[:24]}",

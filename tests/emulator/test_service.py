@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,6 +21,7 @@ from chatmagic.emulator.service import (
 )
 from chatmagic.protocol.api_key import Secret
 from chatmagic.protocol.chunk import Chunk
+from chatmagic.protocol.request import Request
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 1, 2, tzinfo=UTC)
@@ -327,3 +329,29 @@ def test_each_key_is_its_own_account() -> None:
     assert given.headers["X-RateLimit-Remaining"] == "99"
     assert after == {**used(100), (Secret("other"), NOW.date()): 1}
     assert before == used(100)
+
+
+def test_answers_may_be_given_from_outside() -> None:
+    """A text, a failure that costs nothing, or the emulator's own; each sees its request."""
+    given: list[str | int | None] = ["mine", 503, None]
+    seen: list[float | None] = []
+
+    def answer(request: Request) -> str | int | None:
+        """Return the next answer."""
+        seen.append(request.temperature)
+        return given.pop(0)
+
+    settings = replace(PLAIN, answer=answer)
+    asked = call({"messages": ASKED, "temperature": 0.5})
+    statuses = []
+    costs = []
+    texts = []
+    for _ in range(3):
+        response, after = respond(asked, {}, settings, NOW)
+        statuses.append(response.status)
+        costs.append(sum(after.values()))
+        texts.append(body_of(response).get("choices", [{}])[0].get("message", {}).get("content"))
+    assert (statuses, costs) == ([200, 503, 200], [1, 0, 1])
+    assert texts[:2] == ["mine", None]
+    assert texts[2] != "mine"
+    assert seen == [0.5] * 3
