@@ -204,7 +204,7 @@ def test_what_is_not_in_the_conversation_wears_a_mark(lab: Open) -> None:
     book.run(2, ask("c"))
     book.run(3, "%chat_undo")
     book.until(f"{CELL_WITH_MARK}[2] && {MARKS}.length === 1")
-    assert "this reply was taken back" in book.js(f"return {MARKS}[0].innerText")
+    assert "removed this reply" in book.js(f"return {MARKS}[0].innerText")
     book.screenshot("taken-back")
     book.run(3, "%chat_reset")
     bridged(book, marks=2)
