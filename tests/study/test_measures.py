@@ -1,9 +1,10 @@
 """Measures of agreement: worked examples of the literature, and their intervals.
 
-The examples are cited by their original sources. The figures were read in packages that repeat
-them: krippendorff's docstring, the tests of scikit-learn and statsmodels, and a port of Efron's
-bootstrap. Not read anywhere, but computed by the libraries: alpha for intervals (.849), Newcombe's
-intervals, and the percentile interval of the spatial data.
+The examples are cited by their original sources, whose tables could not be read. The figures were
+read in packages that repeat them, with the same citations: krippendorff's docstring, the page of
+R's irr (the data), the tests of scikit-learn and statsmodels, the tests of several packages with
+Newcombe's Table I, method 3, and those of a port of Efron's bootstrap (Table 14.2, page 183).
+Computed by the library alone: alpha for intervals (.849).
 """
 
 from __future__ import annotations
@@ -160,8 +161,7 @@ def test_a_share_has_wilsons_interval(right: int, rows: int, low: float, high: f
 def test_the_bootstrap_is_bca() -> None:
     """Efron and Tibshirani (1993), Table 14.2 (page 183): 90 % of a variance, (115.8, 259.6).
 
-    Theirs has 2,000 resamples, so its ends are a little different by chance. The percentile
-    interval of the same data is (100.8, 233.9).
+    Theirs has 2,000 resamples, so its ends are a little different by chance.
     """
     data = np.array(SPATIAL, float)
 
