@@ -96,7 +96,8 @@ class _ErrorBase(BaseException):
 
         Frames hold requests, headers and bodies, which a traceback with local variables would show.
         """
-        self.__cause__ = self.__context__ = None
+        self.__cause__ = None
+        self.__context__ = None
         return self.with_traceback(None)
 
     @property

@@ -76,7 +76,8 @@ class Message:
             ValueError: ``value`` is not an object with the two strings.
         """
         if isinstance(value, Mapping):
-            role, content = value.get("role"), value.get("content")
+            role = value.get("role")
+            content = value.get("content")
             if isinstance(role, str) and isinstance(content, str):
                 return cls(role, content)
         raise ValueError("a message is an object with the strings 'role' and 'content'")
@@ -177,7 +178,8 @@ class Credits:
         Raises:
             ValueError: ``value`` is not such an object.
         """
-        return cls(**{**dict.fromkeys(cls.__dataclass_fields__), **fields_from_json(cls, value)})
+        absent = dict.fromkeys(cls.__dataclass_fields__)  # these fields have no defaults
+        return cls(**{**absent, **fields_from_json(cls, value)})
 
     def to_json(self) -> dict[str, Any]:
         """Return the known figures as a JSON object."""

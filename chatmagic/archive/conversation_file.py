@@ -178,7 +178,9 @@ def _item(value: object, after: int) -> Item:
     """Return the turn, or the steering item, in a value of :func:`dumps`."""
     if not isinstance(value, Mapping):
         raise ValueError("a turn in it is damaged")
-    owner, entry, text = value.get("owner"), value.get("entry"), value.get("reply")
+    owner = value.get("owner")
+    entry = value.get("entry")
+    text = value.get("reply")
     kind = next((kind for kind in STEERING if value.get(kind) is not None), None)
     is_turn = entry in get_args(Entry) and isinstance(text, str)
     if not isinstance(owner, str | None) or (kind is None and not is_turn):

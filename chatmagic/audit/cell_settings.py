@@ -127,14 +127,14 @@ class Settings:
             others: dict[int, list[AskedCell]] = defaultdict(list)
             unset: list[AskedCell] = []
             is_typed = False
-            for each in asked:
-                at, value = self._at[each.cell].get(name, (0, None))
-                if field in each.typed:
+            for question in asked:
+                at, value = self._at[question.cell].get(name, (0, None))
+                if field in question.typed:
                     is_typed = is_typed or not at
                 elif not at:
-                    unset.append(each)
-                elif value is not _UNKNOWN and each.fact(name) != _effect(option, value):
-                    others[at].append(each)
+                    unset.append(question)
+                elif value is not _UNKNOWN and question.fact(name) != _effect(option, value):
+                    others[at].append(question)
             findings += _set_otherwise(name, others, self._at)
             default = None if option is None else option.default
             findings += _set_nowhere(name, unset, default, is_typed=is_typed)
@@ -200,9 +200,9 @@ def _set_otherwise(
     """Yield a fault for each cell that sets another value than the cells below were asked with."""
     for place, asked in others.items():
         value = _in_words(at[asked[0].cell][name][1])
-        facts = {_in_words(each.fact(name)) for each in asked}
+        facts = {_in_words(question.fact(name)) for question in asked}
         recorded = facts.pop() if len(facts) == 1 else "other values"
-        cells = numbered((each.cell for each in asked), "cell")
+        cells = numbered((question.cell for question in asked), "cell")
         words = f"it sets {name} to {value}, but the record of {cells} has {recorded}"
         yield Finding((place,), words, is_fault=True)
 
@@ -218,20 +218,20 @@ def _set_nowhere(
         default: the value without a setting.
         is_typed: whether another cell has the option, as this one may have had.
     """
-    cells = tuple(each.cell for each in asked if each.fact(name) != default)
+    cells = tuple(question.cell for question in asked if question.fact(name) != default)
     if not cells:
         return
-    values = {_in_words(each.fact(name)) for each in asked}
+    values = {_in_words(question.fact(name)) for question in asked}
     if name == _MODEL or (len(values) == 1 and not is_typed):
         value = values.pop() if len(values) == 1 else "several values"
         words = f"asked with {name} {value}, which no source says: configured elsewhere, or edited"
         yield Finding(cells, words, is_fault=False)
         return
-    for each in asked:
-        if each.fact(name) != default:
-            value = _in_words(each.fact(name))
+    for question in asked:
+        if question.fact(name) != default:
+            value = _in_words(question.fact(name))
             words = f"it was asked with {name} {value}, which its source does not say"
-            yield Finding((each.cell,), words, is_fault=True)
+            yield Finding((question.cell,), words, is_fault=True)
 
 
 def _in_words(value: object) -> str:

@@ -124,7 +124,8 @@ def _of_one(audit: Audit, *, values: bool) -> list[str]:
 
 def _cells(row: Row, unit: str) -> dict[str, str]:
     """Return the cells of a turn's line, by the heads of their columns."""
-    left, limit = row.credits_left, row.credits_limit
+    left = row.credits_left
+    limit = row.credits_limit
     figures = "?" if left is None else f"{left:,}" + ("" if limit is None else f" of {limit:,}")
     ended = (row.finish_reason if row.state == "complete" else row.state) or "?"
     checked = {None: "-", True: "yes", False: "NO"}

@@ -255,7 +255,8 @@ def _compared(mine: _Names, above: _Names) -> tuple[list[str], list[str]]:
 def _differing(mine: Sequence[str], above: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Return two lists without the beginning and the end that both have."""
     begin = _same(mine, above)
-    mine, above = mine[begin:], above[begin:]
+    mine = mine[begin:]
+    above = above[begin:]
     end = _same(mine[::-1], above[::-1])
     return mine[: len(mine) - end], above[: len(above) - end]
 

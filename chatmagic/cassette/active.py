@@ -80,7 +80,7 @@ class ActiveCassette:
     def news(self) -> list[Note]:
         """Return lines on interactions that a file lost, once, and on unsaved ones, each time."""
         news = [*self._news]
-        self._news[:] = []
+        self._news.clear()
         if unsaved := self.unsaved:
             trouble = None if self.current is None else self.current.trouble
             why = "" if trouble is None else f"{trouble.message} "

@@ -29,7 +29,7 @@ from chatmagic.advice import HIDES, OTHER_CASSETTE, PRUNES, RECORD_FIRST, Note
 from chatmagic.cassette.choice import MAGIC, CassetteConfig
 from chatmagic.cassette.file import CassetteFile, FolderLockedError
 from chatmagic.cassette.interaction import Interaction
-from chatmagic.cassette.match import Matcher, Query, difference, nearest
+from chatmagic.cassette.match import Item, Matcher, Query, difference, nearest
 from chatmagic.cassette.notebook_cassette import from_notebook
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import ChatError, InputError, NotRecordedError
@@ -104,7 +104,10 @@ class Cassette:
         """The interactions of the file when it was inserted."""
         self._has_copy = False
         self._matcher = Matcher(self.loaded)
-        self._answered = self._recorded = self._other_markdown = self._gone = 0
+        self._answered = 0
+        self._recorded = 0
+        self._other_markdown = 0
+        self._gone = 0
         self._listed: tuple[Interaction, ...] | None = None
 
     def _load(self) -> tuple[Interaction, ...]:
@@ -290,7 +293,7 @@ class Cassette:
         self.save()
         unused = self._matcher.unused()
         interactions = tuple(item.recorded for item in unused)
-        if len(unused) == len(self.interactions) > 0:
+        if unused and len(unused) == len(self.interactions):
             raise InputError(
                 f"Nothing of {name} was used here since it was chosen, so all would be removed.",
                 hint="Run the notebook from top to bottom first: its exchanges are kept.",
@@ -301,16 +304,21 @@ class Cassette:
                 hint=f"{MAGIC} --prune lists them; nothing was removed.",
             )
         if sure:
-            matcher = self._matcher
-            before = self._matcher.items
-            matcher.items = [item for item in before if item not in unused]
-            try:
-                self.save()
-            except ChatError:
-                matcher.items = [*before, *(item for item in matcher.items if item not in before)]
-                raise
+            self._remove(unused)
         self._listed = interactions
         return interactions
+
+    def _remove(self, unused: Sequence[Item]) -> None:
+        """Remove interactions from the file; keep them if it cannot be written."""
+        matcher = self._matcher
+        before = matcher.items
+        matcher.items = [item for item in before if item not in unused]
+        try:
+            self.save()
+        except ChatError:
+            new = [item for item in matcher.items if item not in before]
+            matcher.items = [*before, *new]
+            raise
 
     def save(self) -> None:
         """Save the changes.

@@ -273,7 +273,8 @@ class Matcher:
 
     def _same_place(self, query: Query) -> Item | None:
         """Return the best unused item at the same place (rule 3); ``None`` for none."""
-        own, asked = query.owner, query.asked
+        own = query.owner
+        asked = query.asked
 
         def is_free(item: Item) -> bool:
             recorded_by = item.recorded.owner
@@ -333,7 +334,8 @@ def difference(asked: Interaction, recorded: Interaction) -> str:
         asked: the request, as it would be recorded.
         recorded: the recorded request.
     """
-    ours, theirs = asked.before, recorded.before
+    ours = asked.before
+    theirs = recorded.before
     if len(ours) != len(theirs):
         return (
             f"The nearest recorded request carries {counted(len(theirs), 'turn')}, this one "

@@ -268,7 +268,9 @@ def replaying() -> str | None:
     if _value(MODE_VARIABLE).lower() == "replay":
         return f"{MODE_VARIABLE} says replay"
     replayed = None if kernel is None else kernel.replayed()
-    return replayed and f"{replayed.name} is replayed here ({replayed.mode_from})"
+    if replayed is None:
+        return None
+    return f"{replayed.name} is replayed here ({replayed.mode_from})"
 
 
 def known_keys() -> tuple[Secret, ...]:

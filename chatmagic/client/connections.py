@@ -165,8 +165,10 @@ def _open_socks_socket(
         try:
             halt.watch(sock)
             sock.settimeout(seconds)
-            user, password = proxy["username"], proxy["password"]
-            version, resolves_names = proxy["socks_version"], proxy["rdns"]
+            user = proxy["username"]
+            password = proxy["password"]
+            version = proxy["socks_version"]
+            resolves_names = proxy["rdns"]
             sock.set_proxy(version, place[0], place[1], resolves_names, user, password)
             sock.connect((host, port))
             # From here on it is a socket like any other.

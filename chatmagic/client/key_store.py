@@ -295,8 +295,8 @@ def is_locked(keyring: Any) -> bool:
     """
     with swallowed():
         backend = keyring.get_keyring()
-        for each in getattr(backend, "backends", [backend]):
-            if type(each).__module__ == "keyring.backends.SecretService":
+        for part in getattr(backend, "backends", [backend]):
+            if type(part).__module__ == "keyring.backends.SecretService":
                 storage = import_module("secretstorage")
                 with closing(storage.dbus_init()) as bus:
                     return bool(storage.get_any_collection(bus).is_locked())

@@ -139,7 +139,8 @@ def reported(error: BaseException, clock: Clock, url: str = "", name: str = "") 
         name: the server's name; empty if it has none.
     """
     if isinstance(error, ChatError) or not isinstance(error, _KNOWN):
-        error.__cause__ = error.__context__ = None
+        error.__cause__ = None
+        error.__context__ = None
         return error.with_traceback(None)
     causes = _causes(error)
     # In urllib3, an unknown name or route is a kind of connect timeout.

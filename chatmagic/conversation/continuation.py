@@ -154,7 +154,8 @@ def joined_turn(first: Turn, part: Turn) -> Turn:
         part: the same question with the second part and its record.
     """
     record = cast("Record", part.record)
-    before, came = first.reply, part.reply
+    before = first.reply
+    came = part.reply
     text = came.text if record.afresh else joined_text(before.text, came.text, record.cut)
     reply = replace(
         came,

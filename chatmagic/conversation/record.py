@@ -196,7 +196,8 @@ def record_kind(value: object) -> str:
     """
     if not isinstance(value, Mapping):
         raise ValueError("it is not a JSON object")
-    version, kind = value.get("version"), value.get("kind")
+    version = value.get("version")
+    kind = value.get("kind")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise ValueError("its 'version' cannot be read")
     if version > VERSION:

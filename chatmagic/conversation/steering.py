@@ -386,7 +386,8 @@ class Replacement(Steering):
     turn: Turn
 
     kind = "pick"
-    source = in_words = ""
+    source = ""
+    in_words = ""
 
     def steer(self, place: Position) -> None:
         """Put the turn in the place of the turn above that has its question.

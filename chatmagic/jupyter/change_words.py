@@ -58,6 +58,8 @@ def _changed(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
         return f"{words} ({' and '.join([*parts, *others])})."
     if change.kind in STEERING:
         return f"{words}."
+    if not turns:
+        return f"{words}."
     return f"{words} “{reply_forms.excerpt(turns[-1].as_typed)}”."
 
 

@@ -109,7 +109,8 @@ class Live(Once):
         self._ask = ask
         self._drawing = drawing
         self._alone = alone
-        self._notes = self._thoughts = ""
+        self._notes = ""
+        self._thoughts = ""
         self._is_waiting = False
         self._place = Place()
         self.release: Callable[[], object] | None = None

@@ -250,7 +250,7 @@ def _axes(value: Any) -> list[Any]:
         found = list(value.flat)
     else:
         found = [value]
-    return found if all(is_a(each, "matplotlib.axes", "Axes") for each in found) else []
+    return found if all(is_a(item, "matplotlib.axes", "Axes") for item in found) else []
 
 
 def _plot(axes: Any) -> list[str]:

@@ -171,10 +171,10 @@ class KeyRedactor:
     def __init__(self, keys: Iterable[Secret]) -> None:
         """Start before the first fragment."""
         found = (key.spellings for key in dict.fromkeys(keys))
-        spellings = [each for each in found if each is not None]
+        spellings = [spelling for spelling in found if spelling is not None]
         # A key may begin as a shorter one does.
-        self._spellings = sorted(spellings, key=lambda each: -len(each.letters))
-        self._begins = frozenset[str]().union(*(each.begins for each in spellings))
+        self._spellings = sorted(spellings, key=lambda spelling: -len(spelling.letters))
+        self._begins = frozenset[str]().union(*(spelling.begins for spelling in spellings))
         self._held = ""
         self.has_removed = False
         """Whether a key was removed."""
@@ -188,16 +188,16 @@ class KeyRedactor:
         if not self._held and self._begins.isdisjoint(text):
             return text
         text = self.without_keys(self._held + text)
-        at = min((each.tail(text)[0] for each in self._spellings), default=len(text))
+        at = min((spelling.tail(text)[0] for spelling in self._spellings), default=len(text))
         self._held = text[at:]
         return text[:at]
 
     @property
     def held(self) -> str:
         """The tail that waits, as it is at the end: without the larger part of a key."""
-        for each in self._spellings:
-            at, count = each.tail(self._held)
-            if count >= max(SECRET_LENGTH, len(each.letters) / 2):
+        for spelling in self._spellings:
+            at, count = spelling.tail(self._held)
+            if count >= max(SECRET_LENGTH, len(spelling.letters) / 2):
                 return self._held[:at] + REMOVED
         return self._held
 
@@ -218,8 +218,8 @@ class KeyRedactor:
         Args:
             text: the text.
         """
-        for each in self._spellings:
-            without = each.replaced(text, REMOVED)
+        for spelling in self._spellings:
+            without = spelling.replaced(text, REMOVED)
             self.has_removed = self.has_removed or without != text
             text = without
         return text

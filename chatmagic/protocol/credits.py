@@ -134,7 +134,9 @@ def level(credits: Credits | None) -> Level:
     """
     if credits is None:
         return "unknown"
-    limit, remaining, used = credits.limit, credits.remaining, credits.used
+    limit = credits.limit
+    remaining = credits.remaining
+    used = credits.used
     if remaining == 0 or (limit is not None and used is not None and used >= limit):
         return "empty"
     if limit is None or remaining is None:
@@ -211,9 +213,13 @@ def left_words(credits: Credits | None) -> str:
     Args:
         credits: the latest figures; ``None`` is unknown.
     """
-    limit, remaining = (None, None) if credits is None else (credits.limit, credits.remaining)
+    if credits is None:
+        return "credits unknown"
+    limit = credits.limit
+    remaining = credits.remaining
     of_limit = "" if limit is None else f" of {limit:,}"
-    if (now := level(credits)) in {"ok", "empty"}:
+    now = level(credits)
+    if now in {"ok", "empty"}:
         return f"{remaining or 0:,}{of_limit} credits left"
     if now == "low":
         return f"credits low: {remaining:,}{of_limit} left"

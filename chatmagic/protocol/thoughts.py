@@ -29,7 +29,8 @@ def split_unopened(text: str) -> tuple[str, str]:
     Returns:
         Both texts; no thoughts if there is no such end.
     """
-    begin = fences = 0
+    begin = 0
+    fences = 0
     for mark in re.finditer(CLOSE, text):
         fences += text.count("```", begin, mark.start())
         if OPEN in text[begin : mark.start()]:

@@ -72,8 +72,10 @@ def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
         parameters: the parameters that were set, as a record keeps them.
         model: the model that was requested; ``None`` if none was named.
     """
-    temperature, most = parameters.get("temperature"), parameters.get("max_tokens")
-    form, schema = parameters.get("format"), parameters.get("schema")
+    temperature = parameters.get("temperature")
+    most = parameters.get("max_tokens")
+    form = parameters.get("format")
+    schema = parameters.get("schema")
     # One spelling for 1 and 1.0, for 0 and -0.0: a page may have saved either.
     parts = (
         None if temperature is None else f"temperature {temperature + 0.0:g}",
@@ -93,7 +95,9 @@ def usage_words(usage: Usage | None) -> str:
     """
     if usage is None:
         return ""
-    sent, received, total = usage.prompt_tokens, usage.completion_tokens, usage.total_tokens
+    sent = usage.prompt_tokens
+    received = usage.completion_tokens
+    total = usage.total_tokens
     if sent is not None and received is not None:
         thought = f" ({usage.reasoning_tokens:,} for thoughts)" if usage.reasoning_tokens else ""
         return f"{counted(sent, 'token')} sent, {received:,} received{thought}"

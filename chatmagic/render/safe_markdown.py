@@ -219,7 +219,7 @@ class _MarkdownWriter:
         return "\n".join(lines)
 
     def _inline(self, tokens: Sequence[Token]) -> str:
-        parts = list[str]()
+        parts: list[str] = []
         is_formula = False  # whether a formula ends what is written
         ends: list[str] = []  # the ends of the open links
         for place, token in enumerate(tokens):

@@ -61,6 +61,10 @@ def _by_current(method: Callable[..., Any]) -> Callable[..., Any]:
 
 if TYPE_CHECKING:
     # So the functions have the types of the methods.
-    ask, aask, map = Session().ask, Session().aask, Session().map
+    ask = Session().ask
+    aask = Session().aask
+    map = Session().map
 else:
-    ask, aask, map = _by_current(Session.ask), _by_current(Session.aask), _by_current(Session.map)
+    ask = _by_current(Session.ask)
+    aask = _by_current(Session.aask)
+    map = _by_current(Session.map)

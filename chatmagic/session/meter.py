@@ -109,7 +109,9 @@ class Meter:
             alone: whether no other request is under way.
         """
         if alone:
-            self.batch = self.fallen = self.figures = 0
+            self.batch = 0
+            self.fallen = 0
+            self.figures = 0
         self.batch += 1
 
     def end(self, row: LedgerRow, seen: Figures | None, account: object) -> LedgerRow:

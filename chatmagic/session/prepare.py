@@ -139,7 +139,8 @@ def prepare(
         request = _request(sent, carried.turns, window.instructions, setup)
         digested = request
         if any(map(template.has_markdown, (sent, *carried.turns))):
-            bare, turns = template.bare(sent), map(template.bare, carried.turns)
+            bare = template.bare(sent)
+            turns = map(template.bare, carried.turns)
             digested = _request(bare, turns, window.instructions, setup)
     except ValueError as error:
         raise InputError(f"{error}. Nothing was sent.") from None

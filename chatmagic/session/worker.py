@@ -53,7 +53,9 @@ class Worker(Generic[_T]):
         self._work = work
         self._stop = stop
         self._result: _T
-        self._is_started = self._is_over = self._is_deaf = False
+        self._is_started = False
+        self._is_over = False
+        self._is_deaf = False
         self._calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._begun = threading.Lock()
         run = partial(contextvars.copy_context().run, self._run)
@@ -65,6 +67,7 @@ class Worker(Generic[_T]):
         """End work under way, in a forked child, as its thread is the parent's."""
         if self.is_running and self._thread is not threading.current_thread():
             self._calls = queue.SimpleQueue()
+            # One line: an interrupt between them would leave half of it.
             self._is_left = self._is_over = self._is_deaf = True
             self.error = ChatError(LEFT)
 
@@ -198,7 +201,7 @@ class AskLock:
 
     def leave_to_parent(self) -> None:
         """Be held by the thread alone that has forked, if it does."""
-        self._held = [each for each in self._held if each.worker == threading.get_ident()]
+        self._held = [entry for entry in self._held if entry.worker == threading.get_ident()]
         self._changed = threading.Condition()
 
     @contextmanager

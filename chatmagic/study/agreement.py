@@ -95,16 +95,19 @@ class Agreement:
         Of several tables the index has their names, too. What is not defined is ``NaN``.
         """
         pd = library("pandas")
-        rows = [(each.value, each.low, each.high, each.n, each.interval) for each in self.measures]
+        rows = [
+            (measure.value, measure.low, measure.high, measure.n, measure.interval)
+            for measure in self.measures
+        ]
         frame = pd.DataFrame(rows, columns=_HEAD[1:])
         kinds = dict.fromkeys(_HEAD[1:4], float)
         return frame.astype(kinds).set_index(self._index(pd))
 
     def _index(self, pd: Any) -> Any:
-        names = [each.name for each in self.measures]
-        if not any(each.of for each in self.measures):
+        names = [measure.name for measure in self.measures]
+        if not any(measure.of for measure in self.measures):
             return pd.Index(names, name="measure")
-        pairs = [(each.of, each.name) for each in self.measures]
+        pairs = [(measure.of, measure.name) for measure in self.measures]
         return pd.MultiIndex.from_tuples(pairs, names=["of", "measure"])
 
     @property
@@ -115,7 +118,7 @@ class Agreement:
         """
         if not self.confusions:
             return None
-        frames = {each.of: _frame(each) for each in self.confusions}
+        frames = {table.of: _frame(table) for table in self.confusions}
         return frames.get("", frames)
 
     def plot(self, ax: Any = None) -> Any:
@@ -130,7 +133,7 @@ class Agreement:
         Raises:
             InputError: matplotlib is not installed.
         """
-        shown = [each for each in self.measures if each.value is not None]
+        shown = [measure for measure in self.measures if measure.value is not None]
         if ax is None:
             try:
                 pyplot = library("matplotlib.pyplot")
@@ -138,12 +141,12 @@ class Agreement:
                 hint = "pip install matplotlib"
                 raise InputError("A plot needs matplotlib.", hint=hint) from None
             _, ax = pyplot.subplots(figsize=(6.4, 1 + 0.35 * len(shown)), layout="constrained")
-        for place, each in enumerate(shown):
-            ax.plot([each.value], [place], "o", color="C0")
-            if each.low is not None:
-                ax.plot([each.low, each.high], [place, place], "-", color="C0")
+        for place, measure in enumerate(shown):
+            ax.plot([measure.value], [place], "o", color="C0")
+            if measure.low is not None:
+                ax.plot([measure.low, measure.high], [place, place], "-", color="C0")
         # A label may have dollars, which are no formula.
-        names = [one_line(_title(each), _LONGEST * 2) for each in shown]
+        names = [one_line(_title(measure), _LONGEST * 2) for measure in shown]
         ax.set_yticks(range(len(shown)), names, parse_math=False)
         ax.invert_yaxis()
         ax.set_xlabel("value, with its interval of 95 % over rows")
@@ -154,8 +157,8 @@ class Agreement:
         """Return the measures, the confusion and the notes as JSON."""
         return {
             "level": self.level,
-            "measures": [asdict(each) for each in self.measures],
-            "confusion": [asdict(each) for each in self.confusions],
+            "measures": [asdict(measure) for measure in self.measures],
+            "confusion": [asdict(table) for table in self.confusions],
             "notes": [*self.notes],
         }
 
@@ -171,11 +174,11 @@ class Agreement:
 
     def _repr_html_(self) -> str:
         """Return the tables and the notes as HTML; labels are text."""
-        rows = [_cells(each) for each in self.measures]
+        rows = [_cells(measure) for measure in self.measures]
         parts = [reply_table.as_html(_HEAD, rows, shown=len(rows))]
-        for each in self.confusions:
-            head = [f"true, {each.of}" if each.of else "true", *each.labels]
-            body = [[name, *row] for name, row in zip(each.gold, each.counts, strict=True)]
+        for table in self.confusions:
+            head = [f"true, {table.of}" if table.of else "true", *table.labels]
+            body = [[name, *row] for name, row in zip(table.gold, table.counts, strict=True)]
             parts.append(reply_table.as_html(head, body))
         parts += [f'<p dir="auto">{html.escape(note)}</p>' for note in self.notes]
         return f'<div class="{UNTYPESET}">{"".join(parts)}</div>'

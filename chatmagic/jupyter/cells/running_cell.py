@@ -167,7 +167,7 @@ def _in_output_widget(execution: Execution) -> bool:
 
     # ipywidgets 8 has no public list of its widgets; without this one none is found.
     known = tuple(getattr(widget, "_instances", {}).values())
-    return any(isinstance(each, Output) and each.msg_id == execution.id for each in known)
+    return any(isinstance(widget, Output) and widget.msg_id == execution.id for widget in known)
 
 
 def first_notebook(shell: InteractiveShell) -> str | None:

@@ -160,7 +160,7 @@ def _find_servers(kernel: Kernel) -> None:
     for server, listed in local_servers.running(servers, kernel.session, cell):
         is_found = True
         name = safe_text.unlinked(safe_text.one_line(server.name, _SHOWN))
-        models = [safe_text.unlinked(safe_text.one_line(each, _SHOWN)) for each in listed]
+        models = [safe_text.unlinked(safe_text.one_line(name, _SHOWN)) for name in listed]
         shown = ", ".join(models[:MOST_NAMED]) + (", …" if len(models) > MOST_NAMED else "")
         option = f" --model {models[0]}" if server.needs_model and models else ""
         print(f"  {name}: {shown or 'no models'}. %chat_connect {name}{option}")
