@@ -98,7 +98,8 @@ def _models(study: Study) -> Iterable[str]:
             f"as told: {line}" for line in _tally(asked.model or NOT_TOLD for asked in answered)
         )
     asked_for = [asked.asked_model for asked in answered if asked.asked_model is not None]
-    yield from (f"asked for: {line}" for line in _tally(asked_for))
+    lost = ["not in the file" for asked in answered if not asked.is_described]
+    yield from (f"asked for: {line}" for line in _tally([*asked_for, *lost]))
     if not known and not asked_for:
         return
     prints = [asked.system_fingerprint for asked in answered]

@@ -116,6 +116,7 @@ def test_a_map_of_an_earlier_release_is_not_described() -> None:
     study = study_files.read_study([SAMPLES / "saved_job_file.jsonl"])
     for name in ("System prompt", "Parameters", "User prompt(s)"):
         assert "not in the file (4 questions)" in field(study, name)
+    assert "asked for: not in the file (4 answers)" in field(study, "Model version")
     assert "not set" not in field(study, "Parameters")
     assert "None" not in field(study, "System prompt")
 
