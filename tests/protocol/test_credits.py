@@ -401,3 +401,20 @@ def test_what_is_left_in_words(limit: int | None, remaining: int, words: str) ->
     assert crediting.request_line(ending, MARCH + timedelta(seconds=29)) == until
     ended = crediting.request_line(ending, MARCH + timedelta(seconds=30))
     assert ended.startswith("Requests left unknown")
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (None, "credits unknown"),
+        (figures(100, 90), "90 of 100 credits left"),
+        (figures(100, 3), "credits low: 3 of 100 left"),
+        (figures(100, 0), "0 of 100 credits left"),
+        (figures(None, 7), "7 credits left, limit unknown"),
+        (figures(100, None), "unknown how many of 100 credits are left"),
+        (figures(None, None), "credits unknown"),
+    ],
+)
+def test_the_credits_left_are_words_without_the_reset(seen: Credits | None, said: str) -> None:
+    """Whatever of the figures is known."""
+    assert crediting.left_words(seen) == said
