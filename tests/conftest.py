@@ -66,7 +66,14 @@ sys.modules.setdefault("rfc3987_syntax", cast("ModuleType", None))
 BROWSER: Final = "tests/browser/"
 """Where the tests in pages are."""
 
-LONG: Final = ("browser", "test_project", "test_notebooks", "test_interrupts")
+LONG: Final = (
+    "browser",
+    "test_site",
+    "test_notebooks",
+    "test_interrupts",
+    "test_project",
+    "test_dask",
+)
 """The folder and the files that take longest."""
 
 OWN: Final = {f"test_{path.stem.lstrip('_')}.py" for path in PURE}
