@@ -1,23 +1,14 @@
-"""Notes on the user's own cells: the source, the output and the error of each.
-
-:func:`traceback.format_exception` does not write the error, for two reasons. It suggests names by
-``dir()`` of the user's objects, which runs the user's code. It writes files with their full paths,
-which are private and differ from machine to machine.
-"""
+"""Notes on the user's own cells: the source, the output and the error of each."""
 
 from __future__ import annotations
 
 import bdb
-import linecache
 import os
 import re
-import textwrap
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 from typing import Any, Final
 
 from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
@@ -28,6 +19,7 @@ from chatmagic._log import swallowed
 from chatmagic.conversation import cell_magics, template
 from chatmagic.conversation.question import Value
 from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.jupyter.cells.cell_traceback import traceback_text
 from chatmagic.jupyter.cells.running_cell import running
 
 MAGICS: Final = "chatmagic.jupyter.magics"
@@ -398,98 +390,3 @@ def is_of_a_magic(error: object) -> bool:
         return False
     frames = traceback.walk_tb(error.__traceback__)
     return any(frame.f_globals.get("__name__") == MAGICS for frame, _ in frames)
-
-
-# --- An error as text ---------------------------------------------------------------------------
-
-FIRST = 10
-LAST = 20
-"""Number of frames of a long traceback that are kept at its beginning and at its end."""
-_MOST_ERRORS: Final = 10
-"""Largest number of errors of a chain, or of nested groups, that are kept."""
-_CAUSE: Final = "The error above was the direct cause of the following one:"
-_CONTEXT: Final = "While the error above was handled, the following one was raised:"
-
-
-def traceback_text(
-    error: BaseException, cell_of: Callable[[str], str | None], seen: AbstractSet[int] = frozenset()
-) -> str:
-    """Return an error with its traceback, after its causes and before the errors of its group.
-
-    Args:
-        error: the error.
-        cell_of: returns the name of the cell for a file's name; ``None`` for a file of no cell.
-        seen: identities of the errors that this one belongs to.
-    """
-    seen = {*seen, id(error)}
-    lines: list[str] = []
-    context = None if error.__suppress_context__ else error.__context__
-    before = context if error.__cause__ is None else error.__cause__
-    if before is not None and id(before) not in seen and len(seen) < _MOST_ERRORS:
-        joint = _CONTEXT if error.__cause__ is None else _CAUSE
-        lines += [traceback_text(before, cell_of, seen), "", joint, ""]
-    lines += [*_calls(error, cell_of), *_message(error, cell_of)]
-    if isinstance(error, BaseExceptionGroup) and len(seen) < _MOST_ERRORS:
-        for number, nested in enumerate(error.exceptions, 1):
-            lines.append(f"  Error {number:,} of {len(error.exceptions):,} in the group:")
-            lines.append(textwrap.indent(traceback_text(nested, cell_of, seen), "    "))
-    return "\n".join(lines)
-
-
-def _calls(error: BaseException, cell_of: Callable[[str], str | None]) -> list[str]:
-    """Return file, line, function and source of each frame, from the first frame of a cell on."""
-    walked = traceback.walk_tb(error.__traceback__)
-    frames = [(f.f_code.co_filename, number, f.f_code.co_name) for f, number in walked]
-    first = next((n for n, frame in enumerate(frames) if cell_of(frame[0])), None)
-    # An error that a library caught has no frame of a cell.
-    if first is None and isinstance(error, SyntaxError):
-        return []
-    calls = []
-    for file, number, function in frames[first:]:
-        inside = "" if function == "<module>" else f", in {function}"
-        source = linecache.getline(file, number).strip()
-        if not file.startswith("<frozen importlib"):
-            place = f"  {cell_of(file) or _file(file)}, line {number}{inside}"
-            calls.append(f"{place}\n    {source}" if source else place)
-    if (left_out := len(calls) - FIRST - LAST) > 0:
-        calls[FIRST:-LAST] = [f"  [{left_out:,} calls left out]"]
-    return ["Traceback (most recent call last):", *calls] if calls else []
-
-
-def _message(error: BaseException, cell_of: Callable[[str], str | None]) -> list[str]:
-    """Return the class of an error with its message, below the place of a syntax error."""
-    kind = type(error)
-    module = "" if kind.__module__ in {"builtins", "__main__"} else f"{kind.__module__}."
-    name = f"{module}{kind.__qualname__}"
-    words = "(its message cannot be made)"
-    lines = []
-    if isinstance(error, SyntaxError):
-        lines = _place(error, cell_of)
-        words = error.msg
-    else:
-        with swallowed():  # the user's own class may fail to make it
-            words = str(error)
-    lines.append(f"{name}: {words}" if words else name)
-    return [*lines, *map(str, getattr(error, "__notes__", ()))]
-
-
-def _place(error: SyntaxError, cell_of: Callable[[str], str | None]) -> list[str]:
-    """Return the place of a syntax error: file and line, the line itself, and a caret."""
-    file = error.filename
-    number = error.lineno
-    if file is None:
-        return []
-    details = file, number, error.offset, error.text or linecache.getline(file, number or 0)
-    shown = "".join(traceback.format_exception_only(SyntaxError("", details))).splitlines()
-    return [f"  {cell_of(file) or _file(file)}, line {number}", *shown[1:-1]]
-
-
-_LIBRARY: Final = re.compile(r".*/(?:(?:site|dist)-packages|python3\.\d+|Lib)/")
-
-
-def _file(name: str) -> str:
-    """Return a file's name without the folders of this machine."""
-    path = PurePath(name).as_posix()
-    if _LIBRARY.match(path) or path.startswith("<"):
-        return _LIBRARY.sub("", path)
-    return PurePath(name).name
