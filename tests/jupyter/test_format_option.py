@@ -59,7 +59,7 @@ def test_a_schema_checks_the_reply_and_gives_an_instance(shell: Shell, emulator:
     assert document["required"] == ["name"]
     assert repr(shell["p"]) == "Person(name='Ada', age=36, role='reader')"
     assert ran.records[0]["parameters"] == {"format": "json", "schema": "Person"}
-    assert "json · as Person" in ran.html
+    assert "format json · schema Person" in ran.html
     shell.machine("%%chat\necho:It is {x} {{ p.age }}.")
     assert asked(emulator)[-1][-1] == f"{IN_PROSE}\n\necho:It is {{x}} 36."
     # Below prose the words of the schema are sent again.

@@ -18,7 +18,7 @@ from chatmagic.session.current import current_session
 SAMPLES: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parents[2] / "samples" / "messages.json").read_text(encoding="utf-8")
 )
-UNKNOWN = "the Markdown cells above do not go along: this run does not know them"
+UNKNOWN = "the Markdown cells above are not sent, as the notebook"
 FILE: list[tuple[str, str]] = [
     ("markdown", "# Title"),
     ("code", "%load_ext chatmagic"),
@@ -195,7 +195,10 @@ def test_a_run_that_does_not_know_the_notebook_says_so(
         "JPY_SESSION_NAME=FILE names the notebook (of papermill, the one that it writes); "
         "--no-markdown sends none anywhere."
     )
-    assert f"Note: {UNKNOWN}. {remedy}" in shell.machine("%chat --above 1 q").warned
+    assert (
+        f"Note: {UNKNOWN}'s file is not known. {remedy}"
+        in shell.machine("%chat --above 1 q").warned
+    )
     assert UNKNOWN not in shell.machine("%chat --dry --above 1 --no-markdown why?").everything
     assert UNKNOWN not in shell.do(dry).everything  # a console has no Markdown
     cells = [("code", source) for _, source in shell.kernel.settings.notes.sources]

@@ -270,7 +270,7 @@ def test_a_secret_fails_the_cell_unless_it_allows_it(
         "InputError: The value of {{ os.environ['DB_PASSWORD'] }} holds the value of the "
         "environment variable DB_PASSWORD. Nothing was sent."
     )
-    assert hint.endswith("allow it: --allow-secrets sends it from this cell.")
+    assert hint.endswith("--allow-secrets sends it anyway.")
     assert "tr0ub4dor" not in ran.everything
     assert bodies(emulator) == []
     shell.machine("%%chat --allow-secrets\necho:{{ os.environ['DB_PASSWORD'] }}")
