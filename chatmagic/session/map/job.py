@@ -285,7 +285,8 @@ class Job:
     @property
     def done(self) -> int:
         """Number of rows that need no more requests in this run."""
-        return self.to_ask.from_file + self.pool.answers.answered + self.pool.answers.failed
+        ended = self.pool.answers.answered + self.pool.answers.failed
+        return self.to_ask.from_file + self.pool.from_others + ended
 
     def _state(self) -> str:
         """Return the failed rows, the credits and the reason for a wait, in words."""

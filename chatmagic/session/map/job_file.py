@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
-from time import sleep
+from time import sleep, time
 from typing import Any, BinaryIO, Final, Literal, Self, cast
 
 from chatmagic._files import NAP, is_file_of, lock_state, open_file, open_to_change
@@ -50,6 +50,9 @@ MOST_UNREAD: Final = 10_000
 """Number of lines without any row after which a file is no file of rows."""
 ROOM: Final = 65_536
 """Bytes that are kept free for each row under way, or twice the longest line where that is more."""
+
+YOUNG: Final = 2.0
+"""Seconds after a change for which a file may change again without a new time."""
 
 Access = Literal["refuses", "waits", "alone"]
 
@@ -103,6 +106,8 @@ class JobFile:
         self._room = 0
         self._longest = ROOM // 2 + 2 * len(self._head.encode("utf-8", "surrogatepass"))
         self._is_ours = False
+        self._state = (0, 0, 0)
+        """The state of a file that is only read here, when it was last read."""
         belongs_to_process(self)
 
     def leave_to_parent(self) -> None:
@@ -342,15 +347,7 @@ class JobFile:
         Args:
             file: the file to repair, unless it is only read.
         """
-        is_ended = True
-        with open_file(self.path) as lines:
-            for line, value in with_fields(lines_of(lines)):
-                if not self._takes(line, value):
-                    break
-                self._end = line.at + line.size
-                is_ended = line.has_end
-                if self.unread == MOST_UNREAD and not self._at:
-                    break
+        is_ended = self._read_on()
         if self.unread and not self._at:
             raise InputError(
                 f"{self.path.name} is no file of a map. Nothing was sent or changed.",
@@ -361,6 +358,54 @@ class JobFile:
             if not is_ended:
                 self._write(b"\n")
                 self._end += 1
+
+    def _read_on(self) -> bool:
+        """Note the places of the lines behind those that were read; return whether they end."""
+        is_ended = True
+        with open_file(self.path) as lines:
+            for line, value in with_fields(lines_of(lines, self._end)):
+                if not self._takes(line, value):
+                    break
+                self._end = line.at + line.size
+                is_ended = line.has_end
+                if self.unread == MOST_UNREAD and not self._at:
+                    break
+        return is_ended
+
+    def refresh(self) -> None:
+        """Read the lines that another task has added to a file that is only read here."""
+        with swallowed(OSError), self._lock:
+            found = self.path.stat()
+            state = found.st_ino, found.st_size, found.st_mtime_ns
+            # The time of a file is coarse: a young one may have changed since without a new time.
+            if state != self._state or time() - found.st_mtime < YOUNG:
+                self._read_on()
+                self._state = state
+
+    def claim(self, key: str) -> bool:
+        """Return whether a row may be asked now, as no other task asks it; true without a folder.
+
+        Args:
+            key: the row's key.
+        """
+        del key
+        return True
+
+    def give_back(self, key: str) -> None:
+        """End a claim.
+
+        Args:
+            key: the row's key.
+        """
+
+    def is_answered_meanwhile(self, key: str) -> bool:
+        """Return whether another task has answered a row since this one began.
+
+        Args:
+            key: the row's key.
+        """
+        del key
+        return False
 
     def _takes(self, line: Line, value: Mapping[str, Any] | None) -> bool:
         """Note the place of a line, if it is one of a row; return whether reading goes on.

@@ -28,6 +28,7 @@ from chatmagic.safe_text import counted, one_line
 from chatmagic.session import forms
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask
+from chatmagic.session.map.claims import claims_of
 from chatmagic.session.map.job import Job
 from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.map import MapOptions, quote
@@ -320,7 +321,9 @@ class _Part:
             return known
         _make_folder(self.mapper.folder)
         others = [file for file in known.others if file.path != self._path]
-        return opened(self._path, others, head=self.template.head.text, access="waits")
+        file = opened(self._path, others, head=self.template.head.text, access="waits")
+        file.claims = claims_of(self.mapper.folder)
+        return file
 
 
 _NO_REPLY: Final = RowReply(row=0, key="0" * 64, request="0" * 64, occurrence=1)

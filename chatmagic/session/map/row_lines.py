@@ -32,9 +32,14 @@ class Line(NamedTuple):
     has_end: bool
 
 
-def lines_of(file: BinaryIO) -> Iterator[Line]:
-    """Yield the lines of a file."""
-    at = 0
+def lines_of(file: BinaryIO, at: int = 0) -> Iterator[Line]:
+    """Yield the lines of a file.
+
+    Args:
+        file: the file.
+        at: offset of the first line.
+    """
+    file.seek(at)
     while line := file.readline(LARGEST):
         size = len(line)
         last = line

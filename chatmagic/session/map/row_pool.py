@@ -128,6 +128,8 @@ class RowPool:
         """Start no thread yet."""
         self.sent = 0
         """Number of requests of this run."""
+        self.from_others = 0
+        """Number of rows that other tasks have answered meanwhile."""
         self.waiting = ""
         """The reason why no request is sent now; empty if requests are sent."""
         self.error: BaseException | None = None
@@ -240,6 +242,30 @@ class RowPool:
         if (unsent := self._template.problem(row)) is not None:
             self._keep(row, 0, problem=InputError(unsent))
             return True
+        if not self._claim(row):
+            return False
+        try:
+            return self._ask_claimed(client, row)
+        finally:
+            self._file.give_back(row.key)
+
+    def _claim(self, row: Row) -> bool:
+        """Wait until no other task asks a row; return whether it is still to be asked."""
+        while not self._file.claim(row.key):
+            with self._changed:
+                if self.is_stopped or self._is_orphaned():
+                    return False
+                self.waiting = "another task asks the same rows"
+                self._clock.wait(self._changed, NAP)
+        if not self._file.is_answered_meanwhile(row.key):
+            return True
+        self._file.give_back(row.key)
+        with self._changed:
+            self.from_others += 1
+        return False
+
+    def _ask_claimed(self, client: Client, row: Row) -> bool:
+        """Send the request of a row that no other task asks, as for :meth:`_ask_row`."""
         requests = 0
         refusals = 0
         retries = 0
@@ -267,8 +293,7 @@ class RowPool:
         """Wait until a request may begin, and make room for its line; ``None`` at a stop."""
         with self._changed:
             while not self.is_stopped:
-                if not threading.main_thread().is_alive():
-                    self.end(RuntimeError("the program has ended"))
+                if self._is_orphaned():
                     return None
                 seconds = self._pace.wait(self._clock.now())
                 if seconds <= 0 and (seconds := self._sender.pause_left()) > 0:
@@ -279,6 +304,13 @@ class RowPool:
                     return _Begun(self._pace.begin(), self.sent)
                 self._clock.wait(self._changed, min(seconds, LONGEST_NAP))
         return None
+
+    def _is_orphaned(self) -> bool:
+        """Return whether the program has ended, which ends the pool."""
+        if threading.main_thread().is_alive():
+            return False
+        self.end(RuntimeError("the program has ended"))
+        return True
 
     def _send(self, client: Client, row: Row) -> tuple[Reply | None, Problem | None]:
         """Return the reply so far, and the error that ended it early."""

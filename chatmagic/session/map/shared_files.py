@@ -11,13 +11,15 @@ import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from time import time
 from typing import Final
 
 from chatmagic._files import set_time
 from chatmagic._fork import Lock
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.errors import ChatError, InputError
-from chatmagic.session.map.job_file import Access, JobFile, NoLocksError
+from chatmagic.session.map.claims import Claims
+from chatmagic.session.map.job_file import YOUNG, Access, JobFile, NoLocksError
 from chatmagic.session.map.row_reply import RowReply, short_key
 
 SUFFIX: Final = ".jsonl"
@@ -48,6 +50,9 @@ class SharedFile(JobFile):
         """Open nothing yet."""
         super().__init__(path, replays=replays, head=head, access=access)
         self.others = others
+        self.claims: Claims | None = None
+        """The claims on the rows of the folder; ``None`` where a job has its rows alone."""
+        self._listed_at = 0
 
     def is_answered(self, key: str) -> bool:
         """Return whether a row has ended well, or is replayed.
@@ -65,6 +70,47 @@ class SharedFile(JobFile):
             key: the row's key.
         """
         return super().has_failed(key) or any(other.has_failed(key) for other in self.others)
+
+    def claim(self, key: str) -> bool:
+        """Return whether a row may be asked now, as no other task asks it.
+
+        Args:
+            key: the row's key.
+        """
+        return self.claims is None or self.claims.take(key)
+
+    def give_back(self, key: str) -> None:
+        """End a claim.
+
+        Args:
+            key: the row's key.
+        """
+        if self.claims is not None:
+            self.claims.give_back(key)
+
+    def is_answered_meanwhile(self, key: str) -> bool:
+        """Return whether another task has answered a row since this one began.
+
+        Args:
+            key: the row's key.
+        """
+        if self.claims is None:
+            return False
+        self._list_others()
+        short = short_key(key)
+        for other in self.others:
+            other.refresh()
+        return any(other.holds_answer(short) for other in self.others)
+
+    def _list_others(self) -> None:
+        """Add the files of tasks that have begun meanwhile."""
+        with self._lock, swallowed(OSError):
+            changed_at = self.path.parent.stat().st_mtime_ns
+            if changed_at != self._listed_at or time() - changed_at / 10**9 < YOUNG:
+                known = {self.path, *(other.path for other in self.others)}
+                new = set(self.path.parent.glob(f"*{SUFFIX}")) - known
+                self.others = [*self.others, *read_all(sorted(new))]
+                self._listed_at = changed_at
 
     def replies(self, keys: Iterable[bytes]) -> Iterator[RowReply | None]:
         """Return the replies to rows; ``None`` for a row without a line.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import pickle
 import signal
@@ -18,7 +19,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from jobs import full_disk
+from jobs import PATIENCE, full_disk
 from libraries import library
 from loopback_rows import RowServer
 from project import ROOT
@@ -95,6 +96,25 @@ def test_a_table_comes_back_with_replies(server: RowServer, name: str) -> None:
         assert replies == ["CLASSIFY: A", "CLASSIFY: B", "CLASSIFY: A"]
         assert sorted(server.prompts) == ["Classify: a", "Classify: b"]
     assert server.keys == {f"Bearer {KEY}"}
+
+
+def test_two_tasks_at_once_share_rows(server: RowServer) -> None:
+    """Each row is asked once, by the task that comes first to it."""
+    meet = threading.Barrier(2)
+    first = itertools.count()
+    server.before = lambda _: next(first) < 2 and meet.wait(PATIENCE)
+    parts = [frame(*"abcd"), frame(*"dcbe")]
+    made: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda part=part: made.append(label(workers=1)(part)))
+        for part in parts
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(server.prompts) == [f"Classify: {text}" for text in "abcde"]
+    assert [list(table.error.isna()) for table in made] == [[True] * 4] * 2
 
 
 def test_the_key_is_in_no_pickle_and_no_file(server: RowServer) -> None:
@@ -277,16 +297,21 @@ def test_without_locks_nothing_is_damaged(
     """Each task has a file that nobody else can know; later tasks read them all."""
     without = OSError(errno.ENOLCK, "No locks available")
     monkeypatch.setattr("fcntl.flock", Mock(side_effect=without))
+    monkeypatch.setattr("fcntl.lockf", Mock(side_effect=without))
     rows = frame(*(f"{number} " * 50 for number in range(20)))
     meet = threading.Barrier(2)
-    server.before = lambda prompt: meet.wait(60) if ": 0 " in prompt else None
+    first = itertools.count()
+    server.before = lambda _: next(first) < 2 and meet.wait(PATIENCE)
     made: list[Any] = []
-    threads = [threading.Thread(target=lambda: made.append(label()(rows))) for _ in range(2)]
+    threads = [
+        threading.Thread(target=lambda part=part: made.append(label(workers=1)(part)))
+        for part in (rows, rows[::-1])
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert made[0].equals(made[1])
+    assert made[0].sort_index().equals(made[1].sort_index())
     assert made[0]["error"].isna().all()
     asked = len(server.prompts)
     assert asked <= 40

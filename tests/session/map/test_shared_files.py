@@ -15,6 +15,7 @@ from row_service import RowService
 import chatmagic
 from chatmagic.errors import ChatError, InputError
 from chatmagic.session.environment import Environment
+from chatmagic.session.map.claims import Claims
 from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.shared_files import FolderPause, SharedFile, beside, opened, read_all
@@ -219,3 +220,21 @@ def test_a_pause_that_cannot_be_noted_is_none(tmp_path: Path) -> None:
     pause = FolderPause(tmp_path, 60)
     pause.extend(datetime.now(UTC) + timedelta(seconds=30))
     assert pause.left() == 0
+
+
+def test_what_other_tasks_answer_meanwhile_is_seen(tmp_path: Path) -> None:
+    """In a file that was read before, and in one that is new; a failure is no answer."""
+    first = written(tmp_path / "a.jsonl", reply(1))
+    others = read_all([first])
+    shared = SharedFile(tmp_path / "own.jsonl", others)
+    assert not shared.is_answered_meanwhile(reply(2).key)
+    shared.claims = Claims(tmp_path / ".claims")
+    assert not shared.is_answered_meanwhile(reply(2).key)
+    with first.open("ab") as file:
+        file.write(reply(2).to_line() + reply(3, "No.").to_line())
+    assert shared.is_answered_meanwhile(reply(2).key)
+    assert not shared.is_answered_meanwhile(reply(3).key)
+    written(tmp_path / "b.jsonl", reply(4))
+    assert shared.is_answered_meanwhile(reply(4).key)
+    first.unlink()
+    assert not shared.is_answered_meanwhile(reply(5).key)

@@ -1,0 +1,107 @@
+"""Claims on rows that are being asked, so that no other task of a folder asks them meanwhile.
+
+A claim is a lock on one byte of a file, at an offset that the row's key names. The system ends the
+locks of a process that was killed, so no claim outlives its row. Where there are no such locks, all
+claims are granted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Final
+
+from chatmagic._fork import belongs_to_process
+from chatmagic._log import log_swallowed, swallowed
+
+if sys.platform != "win32":
+    import fcntl
+
+CLAIMS: Final = ".claims"
+"""Name of the file of a folder whose bytes are locked; it stays empty."""
+_OFFSETS: Final = 2**62
+
+
+class Claims:
+    """Claims of this process on the rows of a folder, by all its tasks together.
+
+    Args:
+        path: the file whose bytes are locked.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Claim nothing yet."""
+        self._path = path
+        self._held: set[int] = set()
+        self._lock = threading.Lock()
+        self._descriptor: int | None = None
+        belongs_to_process(self)
+
+    def leave_to_parent(self) -> None:
+        """Hold nothing, in a forked child, which has none of its parent's locks."""
+        self._lock = threading.Lock()
+        self._held.clear()
+
+    def take(self, key: str) -> bool:
+        """Claim a row; return whether no other task has it.
+
+        Args:
+            key: the row's key.
+        """
+        offset = _offset(key)
+        with self._lock:
+            if offset in self._held:
+                return False
+            if not self._locked(offset):
+                return False
+            self._held.add(offset)
+            return True
+
+    def give_back(self, key: str) -> None:
+        """End the claim on a row.
+
+        Args:
+            key: the row's key.
+        """
+        offset = _offset(key)
+        with self._lock:
+            self._held.discard(offset)
+            if self._descriptor is not None and sys.platform != "win32":
+                with swallowed(OSError):
+                    fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, offset)
+
+    def _locked(self, offset: int) -> bool:
+        """Lock a byte; return false if another process has it."""
+        if sys.platform == "win32":
+            return True
+        try:
+            if self._descriptor is None:
+                # It is never closed: that would end all locks of the process on the file.
+                self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+        except (BlockingIOError, PermissionError):
+            return False
+        except OSError as error:
+            log_swallowed(error)
+        return True
+
+
+_of_folders: dict[Path, Claims] = {}
+_lock = threading.Lock()
+
+
+def claims_of(folder: Path) -> Claims:
+    """Return the claims of this process on the rows of a folder.
+
+    Args:
+        folder: the folder.
+    """
+    with _lock:
+        return _of_folders.setdefault(folder, Claims(folder / CLAIMS))
+
+
+def _offset(key: str) -> int:
+    """Return the offset of a row's byte."""
+    return int(key[:16], 16) % _OFFSETS
