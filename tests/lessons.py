@@ -2,12 +2,13 @@
 
 To change a lesson, run this and read the difference. Each lesson that has a cassette
 is asked once of an emulator, whose clock stands still, and each lesson is then run as a
-reviewer runs it, and saved. Names of lessons, such as ``03-credits``, choose some of them.
+reviewer runs it, and saved. Names of lessons, such as ``06-homework``, choose some of them.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Final, cast
 
 import nbformat
+from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 ROOT: Final = Path(__file__).parents[1]
@@ -25,17 +27,20 @@ NOTEBOOKS: Final = ROOT / "notebooks"
 CASSETTES: Final = NOTEBOOKS / "cassettes"
 sys.path.insert(0, str(ROOT))
 
+from chatmagic._started_emulators import VARIABLE as STARTED  # noqa: E402
 from chatmagic.emulator.server import FRESH, Emulator, Settings  # noqa: E402 - found by the line above
 
 NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
 """The time of the lessons' clock, so that their outputs repeat."""
 RECORDED: Final = {
-    "02-conversations": replace(FRESH, delay=0.0, now=NOON),
-    "03-credits": replace(FRESH, delay=0.0, now=NOON, credits=30, cost=9),
-    "04-panel": replace(FRESH, delay=0.0, now=NOON),
-    "06-analysis": replace(FRESH, delay=0.0, now=NOON),
+    "02-analysis": replace(FRESH, delay=0.0, now=NOON),
+    "03-label-and-report": replace(FRESH, delay=0.0, now=NOON),
+    "06-homework": replace(FRESH, delay=0.0, now=NOON, credits=30, cost=9),
+    "07-panel": replace(FRESH, delay=0.0, now=NOON),
 }
 """How the emulator behaves that the cassettes are recorded from."""
+ASKING: Final = re.compile(r"%%?chat(_retry|_fix|_continue)?\b|chatmagic\.ask")
+"""A question in a cell."""
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -104,12 +109,30 @@ def executed(path: Path, more: Mapping[str, str] | None = None) -> NotebookNode:
 
 
 def record(path: Path, settings: Settings) -> None:
-    """Record a lesson's cassette anew."""
+    """Record a lesson's cassette anew.
+
+    It is run to its last question by a cell: the map of a study is not asked of an emulator.
+    """
     cassette = CASSETTES / f"{path.stem}.jsonl"
     cassette.unlink(missing_ok=True)
+    notebook = read(path)
+    asking = [
+        place
+        for place, cell in enumerate(notebook.cells)
+        if cell.cell_type == "code" and ASKING.search(cell.source)
+    ]
+    del notebook.cells[asking[-1] + 1 :]
+    client = NotebookClient(notebook, resources={"metadata": {"path": str(path.parent)}})
     with Emulator(settings) as emulator:
-        own = {"CHATMAGIC_BASE_URL": emulator.url, "CHATMAGIC_API_KEY": "practice"}
-        executed(path, {**own, "CHATMAGIC_MODE": "record"})
+        recording = {
+            "CHATMAGIC_BASE_URL": emulator.url,
+            "CHATMAGIC_API_KEY": "practice",
+            "CHATMAGIC_CASSETTE": str(cassette),
+            "CHATMAGIC_MODE": "record",
+            # A kernel that this process starts knows its emulator, and labels its replies.
+            STARTED: os.environ[STARTED],
+        }
+        client.execute(env=environment(recording))
 
 
 def main(names: list[str]) -> None:

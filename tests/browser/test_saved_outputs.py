@@ -17,7 +17,7 @@ from chatmagic.conversation.record import FIELD, is_sealed
 WIDGET = "application/vnd.jupyter.widget-view+json"
 """A reference to a widget, which only its kernel can follow; nbval leaves it aside, too."""
 
-PANEL, ORDER = NOTEBOOKS / "04-panel.ipynb", NOTEBOOKS / "02-conversations.ipynb"
+PANEL, ORDER = NOTEBOOKS / "07-panel.ipynb", NOTEBOOKS / "02-analysis.ipynb"
 
 
 @pytest.fixture
@@ -89,11 +89,15 @@ def test_a_cell_between_two_others_does_what_the_lesson_says(
 ) -> None:
     """What the reader is told to try in 02, done, after it was run as the others were."""
     cells = read(ORDER).cells
-    told = next(cell.source for cell in cells if "## A cell between" in cell.source)
+    told = next(
+        cell.source
+        for cell in cells
+        if "**Try it.** Insert a cell below the first question" in cell.source
+    )
     question = re.findall(r"`(%chat .*?)`", told)[0]
     book = lesson(ORDER)
     compare(book, ORDER)
-    first = next(place for place, cell in enumerate(cells) if cell.source.startswith("%%chat"))
+    first = next(place for place, cell in enumerate(cells) if cell.source.startswith("%%chat\n"))
     book.insert(first + 1, question)
     assert "Your request carried 3 messages: this is question 2" in book.run(first + 1)
     book.insert(len(cells) + 1, "%chat_history")

@@ -24,7 +24,7 @@ from chatmagic.archive.output import of_turn
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Reply
 
-LESSON = "02-conversations"
+LESSON = "01-quickstart"
 
 
 def tool(name: str) -> Any:

@@ -40,12 +40,14 @@ LESSONS: Final = files("*.ipynb", NOTEBOOKS)
 TAPES: Final = files("*.jsonl", CASSETTES)
 WIDGET: Final = "application/vnd.jupyter.widget-view+json"
 """A reference to a widget, which only its kernel can follow; nbval leaves it aside, too."""
+LONG: Final = {"03-label-and-report", "05-tests-in-ci"}
+"""Lessons that nbval alone runs: they ask beside the cells, by a map and by pytest."""
 
 FAILING: Final = {
-    "03-credits": {"RateLimitError"},
-    "05-reproduce": {"NotRecordedError"},
-    "06-analysis": {"ZeroDivisionError"},
-    "07-many-prompts": {"BudgetError", "ChatInterrupted", "InputError"},
+    "01-quickstart": {"BudgetError"},
+    "02-analysis": {"ZeroDivisionError"},
+    "04-reviewer": {"NotRecordedError"},
+    "06-homework": {"RateLimitError"},
 }
 """The errors that the lessons show."""
 
@@ -117,10 +119,10 @@ TOOLS: Final = {
 }
 RUN_BY: Final = {
     "nbclient": ["01-quickstart"],
-    "nbval": ["02-conversations", "06-analysis", "07-many-prompts"],
-    "papermill": ["03-credits"],
-    "jupyter nbconvert --execute": ["04-panel"],
-    "jupyter execute": ["05-reproduce"],
+    "nbval": ["02-analysis", "03-label-and-report", "05-tests-in-ci"],
+    "papermill": ["06-homework"],
+    "jupyter nbconvert --execute": ["07-panel"],
+    "jupyter execute": ["04-reviewer"],
 }
 """Which lessons a tool runs: of nbconvert count widgets, of papermill and ``jupyter execute``
 errors that are shown and files that a lesson writes, and of nbval what it compares itself."""
@@ -230,36 +232,34 @@ def test_every_tool_gives_what_is_saved(lesson: str, tool: str, ran: dict[str, A
 
 @pytest.mark.release
 def test_nbval_as_in_ci_fails_at_a_changed_word(tmp_path: Path, offline: dict[str, str]) -> None:
-    """By the command that 05 and the manual give: older HTML passes, a changed word does not.
+    """By the workflow that 05 and the manual give: older HTML passes, a changed word does not.
 
     A word of a saved reply is changed, and one of a recorded reply with its digest.
     """
-    [said] = [
-        cell.source for cell in read(NOTEBOOKS / "05-reproduce.ipynb").cells if "CI" in cell.source
-    ]
-    install, command = said.split("```sh\n")[1].split("```")[0].splitlines()
-    assert f"{install}\n{command}\n" in (NOTEBOOKS / "reference" / "keep.md").read_text("utf-8")
-    assert set(install.split()[2:]) == {"chatmagic", "nbval"}
-    assert command == (
-        'pytest --nbval --nbval-sanitize-with="$(chatmagic sanitize-file)" notebooks/'
-    )
-    first, _, credit, *_ = copied(tmp_path / "notebooks")
+    lesson = read(NOTEBOOKS / "05-tests-in-ci.ipynb")
+    [workflow] = [cell.source for cell in lesson.cells if "name: notebooks" in cell.source]
+    steps = workflow.split("```yaml\n")[1].split("```")[0]
+    assert steps in (NOTEBOOKS / "reference" / "keep.md").read_text("utf-8")
+    command = 'pytest --nbval --nbval-sanitize-with="$(chatmagic sanitize-file)" notebooks/'
+    assert f"- run: {command}\n" in steps
+    first, analysis, *_ = copied(tmp_path / "notebooks")
     saved = read(first)
     for reply in replies(saved):
         reply.data["text/html"] = reply.data["text/html"].replace("<p>", '<p class="older">')
     changed = replies(saved)[1].data
     changed["text/plain"] = with_another(changed["text/plain"], longest(changed["text/plain"]))
     write(saved, first)
-    tape = credit.parent / "cassettes" / f"{credit.stem}.jsonl"
+    tape = analysis.parent / "cassettes" / f"{analysis.stem}.jsonl"
     recorded = [*from_text(tape.read_text(encoding="utf-8"), tape.name)]
-    recorded[2] = replace(recorded[2], text=with_another(recorded[2].text or "", "three"))
+    text = recorded[2].text or ""
+    recorded[2] = replace(recorded[2], text=with_another(text, longest(text)))
     tape.write_text(to_text(recorded), encoding="utf-8")
     done = strict(
-        [first, credit], tmp_path, offline, "--nbval-sanitize-with", str(cli.SANITIZE_FILE)
+        [first, analysis], tmp_path, offline, "--nbval-sanitize-with", str(cli.SANITIZE_FILE)
     )
     failed = re.findall(r"^FAILED notebooks/(\S+)\.ipynb::(Cell \d+) ", done.stdout, re.MULTILINE)
-    assert [cell for name, cell in failed if name == first.stem] == ["Cell 3"], done.stdout
-    assert next(cell for name, cell in failed if name == credit.stem) == "Cell 4", done.stdout
+    assert [cell for name, cell in failed if name == first.stem] == ["Cell 2"], done.stdout
+    assert next(cell for name, cell in failed if name == analysis.stem) == "Cell 9", done.stdout
 
 
 @pytest.mark.parametrize("path", TAPES, ids=lambda path: path.stem)
@@ -324,15 +324,13 @@ def test_a_lesson_reads_well_where_nothing_runs(path: Path) -> None:
     "path",
     [
         pytest.param(path, marks=pytest.mark.release if path.stem in RUN_BY["nbval"] else ())
-        for path in LESSONS[:-1]
+        for path in LESSONS
+        if path.stem not in LONG
     ],
     ids=lambda path: path.stem,
 )
 def test_a_page_shows_what_is_saved_and_again(path: Path) -> None:
-    """Where cells are known, the outputs are the same; run all again, the replies are too.
-
-    In all but the last, whose maps know no cells: a tool runs it.
-    """
+    """Where cells are known, the outputs are the same; run all again, the replies are too."""
     notebook = read(path)
     with kernel(environment()) as running:
         running.run(f"import os\nos.chdir({str(path.parent)!r})\n{AT_ONCE}")
@@ -369,9 +367,9 @@ def shown_text(output: dict[str, Any]) -> tuple[Any, ...]:
 def test_another_question_is_answered_as_the_lesson_says(
     bare: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the reader is told to try in 02: a question changed in its cell, and a history."""
+    """What the reader is told to try in 01: a question changed in its cell, and a history."""
     monkeypatch.chdir(NOTEBOOKS)
-    notebook = read(NOTEBOOKS / "02-conversations.ipynb")
+    notebook = read(NOTEBOOKS / "01-quickstart.ipynb")
     told = next(cell.source for cell in notebook.cells if "**Try it.** Change" in cell.source)
     quoted = told.split("```text\n")[1].split("```")[0]
     question = re.findall(r"\*(How .*?\?)\*", told)[0]
@@ -382,39 +380,16 @@ def test_another_question_is_answered_as_the_lesson_says(
     assert quoted in bare.page("%chat_history", "another").texts[0]
 
 
-def test_a_changed_row_is_asked_alone_as_the_lesson_says(
-    bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the reader is told to try in 07: one question of the table is asked once more.
-
-    A second Run All counts its own requests.
-    """
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    cells = code(read(NOTEBOOKS / "07-many-prompts.ipynb"))
-    table = next(place for place, cell in enumerate(cells) if "Why is the sky" in cell.source)
-    count = next(place for place, cell in enumerate(cells) if "requests for" in cell.source)
-    for cell in cells[: count + 1]:
-        done = bare.run(cell.source, cell=cell.id)
-    assert done.printed == "8 requests for 8 rows\n"
-    for place in (table, count - 1, count):
-        cell = cells[place]
-        done = bare.page(cell.source.replace("the sky blue", "the sea blue"), cell.id)
-    assert done.printed == "9 requests for 8 rows\n"
-    for cell in cells[table : count + 1]:
-        done = bare.run(cell.source, cell=cell.id)
-    assert done.printed == "8 requests for 8 rows\n"
-
-
 @pytest.mark.release
 def test_a_lesson_is_its_own_cassette(tmp_path: Path, offline: dict[str, str]) -> None:
-    """Alone in a folder, a saved lesson is replayed from itself, as 05 says."""
+    """Alone in a folder, a saved lesson is replayed from itself, as 04 says."""
     [said] = [
         cell.source
-        for cell in read(NOTEBOOKS / "05-reproduce.ipynb").cells
-        if "## The notebook is its own cassette" in cell.source
+        for cell in read(NOTEBOOKS / "04-reviewer.ipynb").cells
+        if "the notebook is its own" in cell.source
     ]
-    variable, *command = said.split("```sh\n")[1].split("```")[0].split()
-    saved = read(NOTEBOOKS / "02-conversations.ipynb")
+    variable, *command = said.split("```sh\n")[2].split("```")[0].split()
+    saved = read(NOTEBOOKS / "07-panel.ipynb")
     write(saved, tmp_path / command[-1])
     done = run(["-m", *command], tmp_path, {**offline, **dict([variable.split("=")])})
     assert done.returncode == 0, done.stderr

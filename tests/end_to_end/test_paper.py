@@ -23,7 +23,7 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.emulator import replies as practice
 from chatmagic.models import Credits, Message, Reply
 
-LESSONS: Final = [NOTEBOOKS / f"{name}.ipynb" for name in ("01-quickstart", "07-many-prompts")]
+LESSONS: Final = [NOTEBOOKS / f"{name}.ipynb" for name in ("01-quickstart", "03-label-and-report")]
 """A lesson of plain replies, and one of tables."""
 KINDS: Final = ("headings", "list", "code", "table", "math")
 NOTHING: Final = '{"pandoc-api-version": [1, 23], "meta": {}, "blocks": []}'
