@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any, Final, cast, get_args
 
 from chatmagic._json import TooManyValuesError, json_of_file, whole_number
-from chatmagic.archive.restore import CarriedTurns, turn_of
+from chatmagic.archive.carried_turns import CarriedTurns
+from chatmagic.archive.restore import turn_of
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Entry
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record, is_sealed, sealed

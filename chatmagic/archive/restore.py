@@ -7,13 +7,13 @@ again.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
-from chatmagic import _json, safe_text
+from chatmagic import safe_text
 from chatmagic._json import shared_fields
+from chatmagic.archive.carried_turns import CarriedTurns, record_chain
 from chatmagic.archive.notebook import Notebook, SavedOutput
 from chatmagic.conversation import continuation, template
 from chatmagic.conversation.conversation import Conversation
@@ -26,140 +26,10 @@ from chatmagic.conversation.steering import (
     ThreadStart,
     TurnSteering,
 )
-from chatmagic.conversation.turn import NOTHING, Carried, Turn
+from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Window, own_instructions
 from chatmagic.models import Reply, ReplyFacts
 from chatmagic.safe_text import counted, numbered
-
-
-class CarriedTurns:
-    """Turns that saved turns carried, known by the digests that their records list.
-
-    Args:
-        turns: the turns to add, in their order, each with its record. Their numbers follow this
-            order.
-        after: as for :class:`Conversation`.
-    """
-
-    def __init__(self, turns: Iterable[Turn], after: int) -> None:
-        """Keep the digests of all turns."""
-        digests = [turn.recorded_digest for turn in turns]
-        self._numbers = {digest: at for at, digest in reversed([*enumerate(digests, after + 1)])}
-        self._repeated = {digest for digest, count in Counter(digests).items() if count > 1}
-        self._known: dict[str | None, Carried] = {None: NOTHING}
-        self._stand = _Occurrences()
-        self._here: dict[tuple[str, int], int] = {}
-        self._listed = _Occurrences()
-        self._located = NOTHING
-        self._is_settled = True
-
-    def carrying(self, turn: Turn, above: Carried, number: int = 0) -> Turn:
-        """Return a turn with the turns that it carried.
-
-        Most requests carried the turns above, or the turns that the first listed turn carried
-        itself.
-
-        Args:
-            turn: the turn.
-            above: the turns above it.
-            number: its own number, if it has one.
-        """
-        record = cast("Record", turn.record)
-        stand = above.newest(turn.last)
-        chain = record_chain(record)
-        self._known |= {above.chain: above, stand.chain: stand}
-        carried = stand
-        if chain != stand.chain:
-            known = self._known.get(chain)
-            if known is None:
-                total, before = record.earlier
-                known = self._known.get(before, Carried.unknown(total, before))
-                for digest in record.carried:
-                    known = known.followed_by(0, digest)
-            self._known[chain] = known
-            carried = self._locate(known, stand)
-        return replace(turn, number=number, carried=carried)
-
-    def _locate(self, carried: Carried, stand: Carried) -> Carried:
-        """Return carried turns with their numbers, from the turns above if possible.
-
-        Most lists continue the last ones, so that only their new turns are located.
-        """
-        above = self._stand.advance(stand)
-        if above.is_other:
-            self._here.clear()
-        self._here |= {place: node.number for place, node in above.added}
-        listed = self._listed.advance(carried)
-        added = listed.added
-        if above.is_other or listed.is_other or not self._is_settled:
-            added = self._listed.all
-            self._located = carried.root
-            self._is_settled = True
-        for place, _ in added:
-            number = self._here.get(place)
-            # Another turn of this digest may come to stand above later.
-            self._is_settled &= number is not None or place[0] not in self._repeated
-            number = number or self._numbers.get(place[0], 0)
-            self._located = self._located.followed_by(number, place[0])
-        return self._located
-
-
-def record_chain(record: Record) -> str | None:
-    """Return the chain digest of all turns that the request of a record carried.
-
-    Args:
-        record: the record, as it was saved.
-    """
-    return _json.chain_of(record.carried, record.earlier[1])
-
-
-_Place = tuple[str, int]
-"""A digest with the number of equal digests before it in its list."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Advance:
-    """Difference between a list of turns and the list before it.
-
-    Args:
-        added: the new turns with their places.
-        is_other: whether the list does not continue the one before it.
-    """
-
-    added: list[tuple[_Place, Carried]]
-    is_other: bool
-
-
-class _Occurrences:
-    """Places of the known turns in a list that is mostly continued."""
-
-    def __init__(self) -> None:
-        """Begin with an empty list."""
-        self.all: list[tuple[_Place, Carried]] = []
-        self._counts: Counter[str] = Counter()
-        self._last = NOTHING
-
-    def advance(self, turns: Carried) -> _Advance:
-        """Take the next list, and return its difference.
-
-        Args:
-            turns: the list.
-        """
-        nodes = None if self._last is NOTHING else turns.added_to(self._last)
-        is_other = nodes is None
-        if nodes is None:
-            nodes = turns.added_to(NOTHING) or []
-            self.all = []
-            self._counts.clear()
-        self._last = turns
-        added: list[tuple[_Place, Carried]] = []
-        for node in nodes:
-            if node.digest is not None:
-                added.append(((node.digest, self._counts[node.digest]), node))
-                self._counts[node.digest] += 1
-        self.all += added
-        return _Advance(added, is_other)
-
 
 SHOWN: Final = 200
 QUOTED: Final = 500
