@@ -85,8 +85,9 @@ WORDED = (
     *files("chatmagic/**/*.js"),
     *files(".github/**/*.md"),
     *files("notebooks/**/*.md"),
+    *files("notebooks/*.ipynb"),
 )
-"""What users and contributors read: messages, help, pages."""
+"""What users and contributors read: messages, help, pages, lessons with their outputs."""
 
 ENDS = {"commands": "_command"}
 """What the names of a folder's test files end in."""
