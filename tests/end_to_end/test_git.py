@@ -24,7 +24,7 @@ from chatmagic.archive.output import of_turn
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Reply
 
-LESSON = "01-quickstart"
+LESSON = "07-panel"
 
 
 def tool(name: str) -> Any:
@@ -118,7 +118,7 @@ def test_two_runs_differ_in_what_was_asked_and_replied() -> None:
         assert forms == {"text/html", "text/markdown"}
         one, two = replied(notebook, credits_left=9), replied(notebook, credits_left=7)
         assert diffing.diff_notebooks(one, two) == []
-        asked = next(cell for cell in code(other) if cell.source.startswith("%%chat"))
+        asked = next(cell for cell in code(other) if cell.source.startswith("%%chat\n"))
         asked.source += "?"
         asked.outputs[0].data["text/plain"] += "\nMore."
         [cells] = diffing.diff_notebooks(notebook, other)
