@@ -157,10 +157,10 @@ def test_the_house_has_its_folders() -> None:
 
 
 def test_the_demo_brings_the_same(tmp_path: Path) -> None:
-    """From a checkout, too, it copies the lessons and what they replay, and no page."""
+    """From a checkout, too, it copies the lessons, what they replay and read, and no page."""
     copied, _ = demo.copy_lessons(NOTEBOOKS, tmp_path)
-    cassettes = {f"cassettes/{path.name}" for path in files("cassettes/*.jsonl", NOTEBOOKS)}
-    assert set(copied) == {path.name for path in LESSONS} | cassettes
+    beside = (*files("cassettes/*.jsonl", NOTEBOOKS), *files("reviews/*", NOTEBOOKS))
+    assert set(copied) == {path.relative_to(NOTEBOOKS).as_posix() for path in (*LESSONS, *beside)}
 
 
 def test_help_leads_to_the_manual(capsys: pytest.CaptureFixture[str]) -> None:
