@@ -303,8 +303,8 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
         notes.append(f"its reply was continued{after and f' after {after}'}")
     if turn.last is not None:
         count = len(turn.carried)
-        only = "the last turn" if count == 1 else f"the last {count:,} turns"
-        notes.append(f"sent with only {only}" if count else "sent with none before it")
+        only = f"only {counted(count, 'turn')}" if count else "none"
+        notes.append(f"sent with {only} before it")
     return notes + _origin_notes(reply)
 
 

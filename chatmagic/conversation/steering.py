@@ -47,6 +47,8 @@ class Steering(ABC):
 
     kind: ClassVar[SteeringKind]
     """The kind's name in records and messages."""
+    mark: ClassVar[str]
+    """The mark of its cell in a page once the item was taken back."""
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -140,6 +142,10 @@ class Instructions(Steering):
     value: Value
 
     kind = "instructions"
+    mark = (
+        "No longer applied: an undo or a load removed these instructions. "
+        "Run the cell again to apply them."
+    )
 
     @classmethod
     def of_text(
@@ -254,6 +260,9 @@ class ThreadStart(Steering):
     fork: int | None = json_field(exact_count)
 
     kind = "thread"
+    mark = (
+        "No longer applied: an undo or a load removed this thread. Run the cell again to begin it."
+    )
 
     def steer(self, place: Position) -> None:
         """Begin the thread, or continue it (rules 16 and 17).
@@ -352,6 +361,10 @@ class Hiding(TurnSteering):
     show: bool = sparse_field(switch, default=False)
 
     kind = "hiding"
+    mark = (
+        "No longer applied: an undo or a load removed this. "
+        "Run the cell again to hide or show the turn."
+    )
 
     def steer(self, place: Position) -> None:
         """Hide the turn, or show it again.

@@ -116,6 +116,14 @@ class Window:
         now = self.instructions and self.instructions.sha256
         return then == now
 
+    def without_oldest(self, count: int) -> Window:
+        """Return a window without the oldest of its turns.
+
+        Args:
+            count: number of the turns that are left out.
+        """
+        return replace(self, last=len(self.turns) - count)
+
     def with_turn(self, turn: Turn) -> Window:
         """Return a window with one more turn, for a reply that is continued.
 

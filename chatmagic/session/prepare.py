@@ -110,7 +110,7 @@ class Prepared:
         while left_out < len(turns) and (not left_out or left > size // 2):
             left -= sum(len(message.content) for message in turns[left_out].messages)
             left_out += 1
-        return replace(self.window, last=len(turns) - left_out), left_out
+        return self.window.without_oldest(left_out), left_out
 
 
 def prepare(

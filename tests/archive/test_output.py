@@ -151,7 +151,7 @@ def test_what_is_particular_about_a_turn() -> None:
     assert output.turn_notes(turn, Cause("because cell [3] was run again")) == [
         "stale, because cell [3] was run again",
         "at most 7 tokens · model big",
-        "sent with only the last turn",
+        "sent with only 1 turn before it",
         "replay",
         "recorded from the emulator",
         "chosen by its place: another request was recorded here",

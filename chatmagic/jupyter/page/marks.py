@@ -9,6 +9,7 @@ from typing import Final
 from chatmagic.conversation.cell_order import PageReport, Pages
 from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation, reply_name
 from chatmagic.conversation.staleness import Causes
+from chatmagic.conversation.steering import STEERING
 from chatmagic.jupyter import stale_cells
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.safe_text import one_line
@@ -18,14 +19,9 @@ MARKS: Final[Mapping[str, str]] = {
     "stale": "Stale, {}. Run the cell again to renew it.",
     "taken back": "No longer in the conversation: an undo, a reset or a load removed this reply, "
     "or its question's own cell has run again. Run the cell again for a new reply.",
-    "instructions taken back": "No longer applied: an undo or a load removed these instructions. "
-    "Run the cell again to apply them.",
-    "thread taken back": "No longer applied: an undo or a load removed this thread. "
-    "Run the cell again to begin it.",
     "replaced": "{}, asked by {}, is now the reply to this question. This cell's own reply is "
     "kept. %chat_retry --list lists all replies, and --pick chooses one.",
-    "hiding taken back": "No longer applied: an undo or a load removed this. "
-    "Run the cell again to hide or show the turn.",
+    **{f"{kind} taken back": item.mark for kind, item in STEERING.items()},
 }
 """The marks of cells in the page; the mark of a stale cell gets its cause."""
 
