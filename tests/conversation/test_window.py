@@ -53,6 +53,8 @@ def test_a_window_tells_numbers_digests_and_messages() -> None:
     assert talk.window(last=1).from_panel == 1
     assert talk.window("a").from_panel == 0
     assert prompts(window.with_turn(c).turns) == ["a", "b", "c", "q", "c"]
+    assert prompts(window.without_oldest(1).turns) == ["b", "c", "q"]
+    assert window.without_oldest(4).carried == ()
 
 
 @pytest.mark.parametrize(
