@@ -9,8 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from chatmagic._json import digest
 from chatmagic.cassette.interaction import DIGITS
 from chatmagic.conversation.question import Value
+from chatmagic.conversation.template import split_form
 from chatmagic.models import BodyFacts, Origin, State
 from chatmagic.session.map.job_head import JobHead
 from chatmagic.study.recorded_agreement import RecordedAgreement
@@ -34,7 +36,8 @@ class Asked(BodyFacts):
         thread: name of its thread; ``None`` if it is unknown.
         typed: the prompt as typed, with its ``{{ }}``.
         prompt: the prompt as sent, without what stands in front; ``None`` if the file lacks it.
-        prompt_digest: digest of the prompt as sent; ``None`` if it is unknown.
+        prompt_digest: digest of the prompt as sent, in a map without the words on its form;
+            ``None`` if it is unknown.
         values: the inserted values, and what stands in front.
         context: short names of the turns that the request carried, oldest first.
         name: short name of its own turn, by which later requests name it; ``None`` for none.
@@ -94,6 +97,11 @@ class Asked(BodyFacts):
     is_described: bool = True
     requests: int | None = None
     fault: str = ""
+
+    @property
+    def digest_without_form(self) -> str | None:
+        """The digest of the prompt as sent, without the words on its form; ``None`` if unknown."""
+        return self.prompt_digest if self.prompt is None else digest(split_form(self.prompt)[1])
 
     @property
     def where(self) -> str:

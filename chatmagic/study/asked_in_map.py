@@ -10,6 +10,8 @@ from pathlib import Path
 from chatmagic._files import LARGEST, open_file
 from chatmagic._json import digest, shared_fields
 from chatmagic.cassette.interaction import DIGITS
+from chatmagic.conversation.question import Value
+from chatmagic.conversation.template import split_form
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts
 from chatmagic.protocol.url import EMULATOR
@@ -81,6 +83,7 @@ def _of_row(row: RowReply, head: JobHead | None, file: str, repeat: int) -> Aske
     if head is not None and head.schema is not None:
         settings["schema"] = head.schema
     system = None if head is None else head.instructions
+    form = "" if head is None else split_form(head.front)[0]
     failed = row.error is not None and not row.text
     return Asked(
         file=file,
@@ -90,6 +93,7 @@ def _of_row(row: RowReply, head: JobHead | None, file: str, repeat: int) -> Aske
         typed="" if head is None else head.template,
         prompt=row.prompt,
         prompt_digest=row.prompt_digest,
+        values=(Value.of_text("form", form, "format"),) if form else (),
         instructions=None if system is None else digest(system)[:DIGITS],
         system=system,
         settings=settings,

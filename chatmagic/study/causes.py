@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from chatmagic._json import digest, turn_digest
@@ -41,6 +41,10 @@ class Change:
         return f"{self.cause}: {self.detail}" if self.detail else self.cause
 
 
+_UNKNOWN_VALUES: Final = Change("not recorded", "whether values changed (see keep_prompts)")
+"""What a notebook and a map's file without its prompts leave open: digests of other texts."""
+
+
 def answer_of(asked: Asked) -> str:
     """Return the reply, or the error in its place.
 
@@ -58,11 +62,13 @@ def changes_of(old: Asked, new: Asked) -> Iterator[Change]:
         new: the later question.
     """
     found = [
-        *_prompt_change(old, new),
+        *_prompt_change(_as_template(old, new), _as_template(new, old)),
         *_context_change(old, new),
         *_settings_change(old, new),
     ]
     models = [*_model_change(old, new)]
+    if found == [_UNKNOWN_VALUES]:
+        found = [Change("value", _names_in(new))]  # all else is known, and the same
     if not found and old.request != new.request:
         detail = "the request differs in something that these files do not keep"
         found.append(Change("not recorded", detail))
@@ -85,22 +91,63 @@ def _prompt_change(old: Asked, new: Asked) -> Iterator[Change]:
         yield Change("prompt", first_difference(old.typed, new.typed))
     if old.request == new.request:
         return
-    ours = _inserted(new)
-    theirs = _inserted(old)
+    ours = inserted_values(new)
+    theirs = inserted_values(old)
     if ours is not None and theirs is not None:
         # An edit names the expressions that it adds and removes.
         names = ours.keys() & theirs.keys() if is_edited else ours.keys() | theirs.keys()
         others = sorted(name for name in names if ours.get(name) != theirs.get(name))
         if others:
-            yield Change("value", ", ".join(f"{{{{ {one_line(name, 40)} }}}}" for name in others))
-    elif not is_edited and _has_same_prompt(old, new) is False and _have_values(old, new):
-        yield Change("value")
+            yield Change("value", _in_braces(others))
+    elif is_edited:
+        if _has_same_values(old, new) is False:
+            yield Change("value", _names_in(new))
+    elif _have_values(old, new):
+        is_same = _has_same_prompt(old, new)
+        if is_same is False:
+            yield Change("value")
+        elif is_same is None and old.typed and {old.kind, new.kind} == {"notebook", "map"}:
+            yield _UNKNOWN_VALUES
 
 
-def _inserted(asked: Asked) -> dict[str, str] | None:
-    """Return the digests of the values in a prompt, by their expressions; ``None`` if unknown."""
+def _in_braces(names: Iterable[str]) -> str:
+    """Return expressions as they are typed."""
+    return ", ".join(f"{{{{ {one_line(name, 40)} }}}}" for name in names)
+
+
+def _names_in(asked: Asked) -> str:
+    """Return the expression in a prompt as typed; empty if there are several, any of them."""
+    names = {name.strip() for name in _BRACES.findall(asked.typed)}
+    return _in_braces(names) if len(names) == 1 else ""
+
+
+def _as_template(asked: Asked, other: Asked) -> Asked:
+    """Return a question whose words fill the template of the other one, a map's, as that template.
+
+    The same rows may be asked by a map, and with an f-string each.
+    """
+    if other.kind != "map" or asked.prompt is None or _BRACES.search(asked.typed):
+        return asked
+    filled = replace(asked, typed=other.typed)
+    return filled if _inserted_texts(filled) else asked
+
+
+def inserted_values(asked: Asked) -> dict[str, str] | None:
+    """Return the digests of the values in a prompt, by their expressions; ``None`` if unknown.
+
+    Args:
+        asked: the question.
+    """
     if asked.kind == "notebook":
-        return {value.expression: value.sha256 for value in asked.values if value.kind is None}
+        known = {value.expression: value.sha256 for value in asked.values if value.kind is None}
+        if known or asked.prompt is None:
+            return known
+    texts = _inserted_texts(asked)
+    return None if texts is None else {name: digest(text) for name, text in texts.items()}
+
+
+def _inserted_texts(asked: Asked) -> dict[str, str] | None:
+    """Return the values in a prompt as sent, by their expressions; ``None`` if unknown."""
     if asked.prompt is None:
         return None
     sent = _rest(asked)
@@ -115,14 +162,25 @@ def _inserted(asked: Asked) -> dict[str, str] | None:
         begin = sent.rfind(text, 0, end)
         if begin < 0:
             return None
-        values[name.strip()] = digest(sent[begin + len(text) : end])
+        values[name.strip()] = sent[begin + len(text) : end]
         end = begin
     return values
 
 
+def _has_same_values(old: Asked, new: Asked) -> bool | None:
+    """Return whether the values of one prompt are in the other one; ``None`` if that is unknown."""
+    known, other = (old, new) if old.prompt is not None else (new, old)
+    texts = _inserted_texts(known)
+    names = {name.strip() for name in _BRACES.findall(other.typed)}
+    if other.prompt_digest is None or not texts or names != texts.keys():
+        return None
+    filled = _BRACES.sub(lambda braces: texts[braces[1].strip()], other.typed)
+    return digest(filled) == other.prompt_digest
+
+
 def _have_values(*both: Asked) -> bool:
     """Return whether values stand in one of the prompts, as far as that is known."""
-    return any(_inserted(asked) != {} for asked in both)
+    return any(inserted_values(asked) != {} for asked in both)
 
 
 def _rest(asked: Asked) -> str:
@@ -132,14 +190,13 @@ def _rest(asked: Asked) -> str:
 
 def _has_same_prompt(old: Asked, new: Asked) -> bool | None:
     """Return whether two prompts are the same but for their form; ``None`` if that is unknown."""
-    if old.prompt is not None and new.prompt is not None:
-        return _rest(old) == _rest(new)
-    if old.prompt_digest is not None and new.prompt_digest is not None:
-        return old.prompt_digest == new.prompt_digest
+    digests = [asked.digest_without_form for asked in (old, new)]
+    if None not in digests:
+        return digests[0] == digests[1]
     known, other = (old, new) if old.prompt is not None else (new, old)
     if known.prompt is None or other.name is None or other.text is None:
         return None
-    if _form(known, other) != _form(other, known):
+    if _form(known) != _form(other):
         return None
     return turn_digest(known.prompt, other.text)[:DIGITS] == other.name
 
@@ -192,26 +249,23 @@ def _settings_change(old: Asked, new: Asked) -> Iterator[Change]:
         for name in names
         if old.settings.get(name) != new.settings.get(name)
     ]
-    forms = [_form(asked, other) for asked, other in ((old, new), (new, old))]
+    forms = [_form(asked) for asked in (old, new)]
     if not words and forms[0] != forms[1]:
         words.append("the form, or the content of its schema")
     if words:
         yield Change("settings", ", ".join(words))
 
 
-def _form(asked: Asked, other: Asked) -> object:
-    """Return the words on the form in front of a prompt, to compare them with another's.
+def _form(asked: Asked) -> str | None:
+    """Return the digest of the words on the form in front of a prompt; ``None`` for none.
 
     Those that end an earlier form follow from the turns above.
     """
-    values = [item for item in asked.values if item.kind == "format"]
-    values = [item for item in values if item.sha256 != digest(template.PROSE_AGAIN)]
-    words = template.split_form(asked.prompt or "")[0].removeprefix(template.PROSE_AGAIN)
-    if asked.prompt is not None and other.prompt is not None:
-        return words
-    if asked.kind == other.kind == "notebook":
-        return [item.sha256 for item in values]
-    return bool(values) if asked.kind == "notebook" else bool(words)
+    again = digest(template.PROSE_AGAIN)
+    known = [item.sha256 for item in asked.values if item.kind == "format"]
+    words = template.split_form(asked.prompt or "")[0]
+    found = [*known, *([digest(words)] if words else [])]
+    return next((item for item in found if item != again), None)
 
 
 def _value(settings: Mapping[str, Any], name: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
 from chatmagic.study.asked import Asked
+from chatmagic.study.causes import inserted_values
 
 LIKE: Final = 0.6
 """Likeness of two prompts, from 0 to 1, from which they are taken for one that was edited."""
@@ -58,13 +59,19 @@ def _of_cell(*names: str) -> Callable[[Asked], Hashable]:
     return key
 
 
+def _of_values(asked: Asked) -> Hashable:
+    values = inserted_values(asked)
+    return (asked.typed, *sorted(values.items())) if values else None
+
+
 _KEYS: Final[tuple[Callable[[Asked], Hashable], ...]] = (
     _of_cell("request", "asked_model"),
     _of_cell("request"),
     _of_cell("typed"),
     lambda asked: (asked.request, asked.asked_model),
     lambda asked: asked.request,
-    lambda asked: asked.prompt_digest,
+    lambda asked: asked.digest_without_form,
+    _of_values,
     lambda asked: (asked.place, asked.repeat) if asked.kind == "map" else None,
     lambda asked: (asked.typed, *sorted(asked.settings)) if asked.kind != "map" else None,
     lambda asked: asked.typed if asked.kind != "map" else None,
