@@ -51,8 +51,8 @@ def from_notebook(path: Path) -> tuple[Interaction, ...]:
             interactions.append(_interaction(record, saved.text or "", before))
     if not interactions:
         why = file.missing or "none of its outputs holds a reply."
-        lines = " ".join([why[:1].upper() + why[1:], *file.problems[:1]])
-        raise InputError(f"{path} holds no reply that can be replayed. {lines}")
+        lines = " ".join([why, *file.problems[:1]])
+        raise InputError(f"{path} holds no reply that can be replayed: {lines}")
     return tuple(interactions)
 
 

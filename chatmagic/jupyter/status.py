@@ -63,9 +63,16 @@ class Status:
         return {
             "state": self._state(),
             "rows": [[name, words] for name, words in rows if name != "Model"],
-            "model": dict(rows).get("Model", "").removesuffix("."),
+            "model": self._model(),
             "models": self.kernel.known_models()[:MOST_MODELS],
         }
+
+    def _model(self) -> str:
+        """Return the model that is asked, in a line; empty for none, or if two are named."""
+        try:
+            return model_words(self.kernel)
+        except ChatError:
+            return ""
 
     def _state(self) -> str:
         if self.kernel.is_replaying():
@@ -214,15 +221,27 @@ def address_rows(kernel: Kernel) -> list[tuple[str, str]]:
         InputError: two models are named.
     """
     rows = []
-    if (model := kernel.model()) is not None:
-        # A key that was put there by mistake is not shown.
-        rows.append(("Model", f"{_redacted(model, kernel)}."))
+    if model := model_words(kernel):
+        rows.append(("Model", f"{model}."))
     if (clock := kernel.emulator_clock) is not None:
         rows.append(("Clock", f"the emulator's stands still at {clock:%Y-%m-%d %H:%M} UTC."))
     if elsewhere := kernel.elsewhere():
         be = "was" if len(elsewhere) == 1 else "were"
         rows.append(("Not used", f"{', '.join(elsewhere)}, which {be} set for another address."))
     return rows
+
+
+def model_words(kernel: Kernel) -> str:
+    """Return the model that is asked, in a line; empty for none.
+
+    Args:
+        kernel: the kernel.
+
+    Raises:
+        InputError: two models are named.
+    """
+    # A key that was put there by mistake is not shown.
+    return _redacted(kernel.model() or "", kernel)
 
 
 def _redacted(names: str, kernel: Kernel) -> str:

@@ -84,8 +84,8 @@ def test_a_changed_reply_or_record_is_refused(tmp_path: Path) -> None:
 def test_a_notebook_that_cannot_be_replayed_says_why(tmp_path: Path) -> None:
     """Its outputs were stripped, or there never were any."""
     for cells, said in (
-        ([cell("%%chat\nx")], "Cell 1 asks and has no output: .*stripped"),
-        ([], "None of its outputs"),
+        ([cell("%%chat\nx")], "cell 1 asks and has no output: .*stripped"),
+        ([], "none of its outputs"),
         ([{**page(), "outputs": [output({}, {"chatmagic": 5})]}], "cell 1: a malformed record"),
     ):
         with pytest.raises(InputError, match=said):

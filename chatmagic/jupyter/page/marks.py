@@ -19,7 +19,7 @@ MARKS: Final[Mapping[str, str]] = {
     "stale": "Stale, {}. Run the cell again to renew it.",
     "taken back": "No longer in the conversation: an undo, a reset or a load removed this reply, "
     "or its question's own cell has run again. Run the cell again for a new reply.",
-    "replaced": "{}, asked by {}, is now the reply to this question. This cell's own reply is "
+    "replaced": "The reply to this question is now {}, asked by {}. This cell's own reply is "
     "kept. %chat_retry --list lists all replies, and --pick chooses one.",
     **{f"{kind} taken back": item.mark for kind, item in STEERING.items()},
 }
@@ -124,5 +124,5 @@ def _in_force(cell: str, conversation: Conversation) -> str:
     turn = conversation.in_force(cell)
     if turn is None:
         return MARKS["taken back"]
-    name = reply_name(turn, conversation.replies[turn.number]).capitalize()
+    name = reply_name(turn, conversation.replies[turn.number])
     return MARKS["replaced"].format(name, one_line(turn.asker or IN_NOTEBOOK, _SHOWN))

@@ -182,12 +182,12 @@ def _sizes(job: Job) -> str:
         requests = len(sent) + job.total - job.to_ask.read
         characters = characters * requests // max(len(sent), 1)
         to_ask = f"up to {requests:,} to ask"
-        about = "about "
+        about = "About "
     size = f"{about}{counted(characters, 'character')} of prompts"
     rate = job.sender.ledger.token_rate
     if rate is not None:
-        size = f"about {counted(round(rate * characters), 'token')} of prompts"
-    return f"{rows}, {to_ask}; {to}. {size[0].upper()}{size[1:]}{_cost(job, requests)}."
+        size = f"About {counted(round(rate * characters), 'token')} of prompts"
+    return f"{rows}, {to_ask}; {to}. {size}{_cost(job, requests)}."
 
 
 def _cost(job: Job, requests: int) -> str:

@@ -91,7 +91,7 @@ def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
     front.ask("a", "%chat -n 1 count to 9")
     front.say("arp", opened=True)
     front.shell.page("%chat_continue", "r")
-    words = module.MARKS["replaced"].format("Reply 2 of 2", "cell [3]")
+    words = module.MARKS["replaced"].format("reply 2 of 2", "cell [3]")
     front.is_marked({"a": words})
     front.ask("a", "%chat -n 1 count to 9")
     front.is_marked({"r": TAKEN_BACK})
