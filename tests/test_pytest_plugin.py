@@ -57,6 +57,18 @@ def test_the_emulator_fails_as_the_test_says(chat_emulator: ChatEmulator) -> Non
         chat_emulator.fail_with(503, 200)
 
 
+def test_instructions_stand_in_front_of_the_first_message(chat_emulator: ChatEmulator) -> None:
+    """As the manual says for an assertion on what was asked, in place of a system message."""
+    chat_emulator.reply_with("ok", "4")
+    for prompt in ("My number is 2.", "Plus 2?"):
+        chatmagic.ask(prompt, instructions="Be brief.")
+    assert [(message.role, message.content) for message in chat_emulator.asked[1]] == [
+        ("user", "Be brief.\n\nMy number is 2."),
+        ("assistant", "ok"),
+        ("user", "Plus 2?"),
+    ]
+
+
 def test_each_test_has_a_conversation_of_its_own(chat_emulator: ChatEmulator) -> None:
     """Nothing of the test above goes along."""
     chatmagic.ask("echo:a")
