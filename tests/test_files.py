@@ -399,6 +399,7 @@ ELSEWHERE = {
     ("protocol/secret_scanner.py", "read_text"): "a file of ours",
     ("jupyter/page/joined_module.py", "read_text"): "a file of ours",
     ("session/map/shared_files.py", "open"): "JobFile.open",
+    ("session/map/claims.py", "open"): "a file whose bytes are locked, and never written",
     ("jupyter/page/bridge.py", "open"): "a connection with a page",
     ("client/transport.py", "open"): "a connection with a service",
     ("study/review_file.py", "truncate"): "a file of `open_to_change`",

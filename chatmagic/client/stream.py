@@ -129,8 +129,10 @@ class ReplyStream(ServiceCall):
             yield from self._fragments(exchange)
         except (ChatError, ChatInterrupted) as error:
             self._state = "interrupted" if isinstance(error, ChatInterrupted) else "cut off"
+            # Half of a surrogate pair that waited is a part of the reply that the error keeps.
+            rest = self._builder.rest()
             self._complete(error, exchange.status)
-            if rest := self._builder.rest():
+            if rest:
                 yield rest
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"

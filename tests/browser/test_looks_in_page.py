@@ -104,7 +104,8 @@ def shown() -> str:
         for path in files("*.ipynb", NOTEBOOKS)
         for cell in code(read(path))
         for shown in cell.outputs
-        if "text/html" in shown.get("data", {})
+        # A table of pandas is in the box of the notebook's page.
+        if 'class="chatmagic' in shown.get("data", {}).get("text/html", "")
     ]
     replies = [output.bundle(Reply(TEXT, credits=credits))["text/html"] for credits in CREDITS]
     gauges = [gauge.large(credits, 10)[0] for credits in CREDITS]

@@ -58,7 +58,7 @@ def test_a_404_names_what_was_posted_to(path: str, posted_to: str, auth: Auth) -
     """The whole address, without the key wherever it stands."""
     hint = told(refused(404), path=path, auth=auth).hint or ""
     assert re.search(rf"It was posted to http://127.0.0.1:\d+{re.escape(posted_to)}\. ", hint)
-    assert "Another one is given whole, ending in /chat/completions" in hint
+    assert "If it has another path, give all of it, up to /chat/completions." in hint
 
 
 @pytest.mark.parametrize(

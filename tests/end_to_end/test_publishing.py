@@ -59,6 +59,7 @@ def test_the_wheel_has_what_it_needs(wheel: zipfile.ZipFile) -> None:
     names = [path.relative_to(ROOT).as_posix() for path in files("chatmagic/**/*")]
     own = {name for name in names if "." in name and "__pycache__" not in name}
     notebooks = [*files("notebooks/*.ipynb"), *files("notebooks/cassettes/*.jsonl")]
+    notebooks += files("notebooks/reviews/*.*")
     share = f"{top}.data/data/share/chatmagic"
     lessons = {f"{share}/{path.relative_to(ROOT).as_posix()}" for path in notebooks}
     page = files("**/*.*", ROOT / "chatmagic" / "jupyter" / "labextensions")

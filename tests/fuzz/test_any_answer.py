@@ -297,6 +297,7 @@ def _odd(*odd: tuple[int, bytes], contents: list[tuple[int, str]] = WORDS) -> ex
 @_odd((1, HALF))
 @_odd((1, USAGE), (2, NO_USAGE))
 @_odd(contents=[(0, '"a"'), (0, '"a","content":"b"')])
+@_odd(contents=[(0, r'"\ud83d"'), (0, '"a" , "b"')])
 @_odd(contents=[(1, '"a"'), *WORDS, (1, '"aabc"')])
 @given(
     forms=st.tuples(FORMS_OF_CHUNK, FORMS_OF_CHUNK),
