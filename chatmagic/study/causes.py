@@ -85,12 +85,15 @@ _ORDER: Final = ("prompt", "value", "context", "settings", "model", "not recorde
 
 
 def _prompt_change(old: Asked, new: Asked) -> Iterator[Change]:
-    """Yield a change of the prompt as typed, and of the values in it."""
+    """Yield a change of the prompt as typed, and of the values in it.
+
+    A renamed expression with the same value is none: the model was sent the same.
+    """
+    if old.request == new.request or _has_same_prompt(old, new):
+        return
     is_edited = bool(old.typed and new.typed) and old.typed.rstrip("\n") != new.typed.rstrip("\n")
     if is_edited:
         yield Change("prompt", first_difference(old.typed, new.typed))
-    if old.request == new.request:
-        return
     ours = inserted_values(new)
     theirs = inserted_values(old)
     if ours is not None and theirs is not None:

@@ -18,7 +18,7 @@ SCHEMA: Final = {"title": "Label", "type": "object", "properties": {"label": {"t
 OTHER: Final = {"title": "Label", "type": "object", "properties": {"name": {"type": "string"}}}
 AGAIN: Final = {"asked again"}
 
-EDITS: Final[dict[str, tuple[list[str], dict[str, Any], list[set[str]]]]] = {
+EDITS: Final[dict[str, tuple[list[Any], dict[str, Any], list[set[str]]]]] = {
     "only asked again": (["a", "b"], {}, [AGAIN, AGAIN]),
     "a prompt": (["a", "b"], {"template": "Label it: {{ it }} now"}, [{"prompt"}, {"prompt"}]),
     "a value": (["a", "c"], {}, [AGAIN, {"value"}]),
@@ -43,6 +43,16 @@ EDITS: Final[dict[str, tuple[list[str], dict[str, Any], list[set[str]]]]] = {
     ),
     "the order and a schema": (["b", "a"], {"schema": SCHEMA}, [{"settings"}, {"settings"}]),
     "a value and a schema": (["a", "c"], {"schema": SCHEMA}, [{"settings"}, {"settings", "value"}]),
+    "another name for the values": (
+        [{"review": "a"}, {"review": "b"}],
+        {"template": "Label {{ review }} now"},
+        [AGAIN, AGAIN],
+    ),
+    "another name for the values, and a limit": (
+        [{"review": "a"}, {"review": "b"}],
+        {"template": "Label {{ review }} now", "max_tokens": 7},
+        [{"settings"}, {"settings"}],
+    ),
     "a prompt and a model": (
         ["a", "b"],
         {"template": "Label it: {{ it }} now", "model": "n"},
@@ -88,7 +98,7 @@ def asked(shell: Shell, tmp_path: Path) -> dict[str, Path]:
     return page(shell, tmp_path / "page")
 
 
-def ask_map(path: Path, values: list[str], **options: Any) -> Path:
+def ask_map(path: Path, values: list[Any], **options: Any) -> Path:
     """Ask rows into a file."""
     template = options.pop("template", TEMPLATE)
     chatmagic.map(template, values, file=path, yes=True, workers=1, **options)
