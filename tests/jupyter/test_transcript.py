@@ -7,8 +7,6 @@ What undo and redo say of a change.
 
 from __future__ import annotations
 
-from panel_views import HOSTILE as HOSTILE_REPLY
-from panel_views import turn
 from shells import Shell
 from talks import ask
 
@@ -21,6 +19,7 @@ from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 
 HOSTILE = "<script>\x1b[2J\u202e</td>"
+HOSTILE_REPLY = "<script>x</script>\u202e\x1b[2J<img src=x onerror=y> [a](javascript:b)"
 
 
 def conversation(*prompts: str) -> Conversation:
@@ -88,7 +87,8 @@ def test_what_is_hostile_stays_text() -> None:
 def test_what_a_saved_notebook_shows() -> None:
     """The panel's turns in full and safe; those of cells, which have outputs, by a line."""
     conversation = Conversation()
-    conversation.add(turn(1, owner="c", asker="cell [3]"))
+    reply = Reply("answer")
+    conversation.add(Turn(prompt="question 1", reply=reply, owner="c", asker="cell [3]"))
     partial = Reply("**bold** " + HOSTILE_REPLY, state="interrupted")
     conversation.add(Turn(prompt=HOSTILE_REPLY, reply=partial, entry="panel"))
     html, text = saved(conversation)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
+from bridged import PATIENCE
 from comms import Widgets
-from panel_views import PATIENCE
 from shells import Shell
 
 
