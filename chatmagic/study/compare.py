@@ -1,9 +1,9 @@
 """Comparison of two files with questions: what changed, and why, the cause before the effect.
 
 Questions are paired by what they have in common, the surest first: the cell and the request, the
-cell and the prompt, the cell, the request, the prompt as sent, the row, the prompt as typed. What
-remains is paired if the prompts are alike. So a question that was edited, moved or only asked again
-stands beside its earlier self, in any mixture of files.
+cell and the prompt, the request, the prompt as sent, its values, the row, the prompt as typed, the
+cell. What remains is paired if the prompts are alike. So a question that was edited, moved or only
+asked again stands beside its earlier self, in any mixture of files.
 """
 
 from __future__ import annotations

@@ -77,5 +77,7 @@ _KEYS: Final[tuple[Callable[[Asked], Hashable], ...]] = (
     lambda asked: asked.typed if asked.kind != "map" else None,
     # The last: a text that moved to another cell is that question, and no edit of two.
     _of_cell(),
+    # However many rows of one template there are, whose values are unknown.
+    lambda asked: asked.typed or None,
 )
 """What two questions have in common, the surest first; ``None`` is nothing."""

@@ -55,3 +55,13 @@ def test_very_many_prompts_are_not_compared_with_one_another(
     """Their number of pairs would be its square."""
     monkeypatch.setattr(pairs, "MOST_COMPARED", 0)
     assert partners_of([RIVER], [LAKE]) == {}
+
+
+def test_rows_of_one_template_are_paired_however_many_they_are() -> None:
+    """Cells beside a map's rows, of which no digest is the same."""
+    count = pairs.MOST_COMPARED + 1
+    cells = [replace(ONE, cell=str(n), prompt_digest=None, request=f"cell {n}")
+             for n in range(count)]  # fmt: skip
+    rows = [replace(ROW, place=n, prompt=None, prompt_digest=None, request=f"row {n}")
+            for n in range(count)]  # fmt: skip
+    assert partners_of(cells, rows) == {n: n for n in range(count)}
