@@ -190,7 +190,7 @@ def _notes(ask: Ask, window: Window) -> list[str]:
         does = "asked again" if ask.part is None else "continued"
         notes.append(f"{does}: {reply_forms.excerpt(ask.as_typed)}")
     if carried < window.total:
-        notes.append(f"sent the last {carried:,} of {window.total:,} turns")
+        notes.append(f"sent only {carried:,} of {window.total:,} turns")
     if window.hidden_above:
         notes.append(f"sent without {counted(window.hidden_above, 'hidden turn')}")
     if window.thread != MAIN:

@@ -116,16 +116,16 @@ def test_live_begins_with_a_mark(page: Page, loop: DrawingLoop) -> None:
         '<div class="chatmagic-reply [^"]*chatmagic-live chatmagic-live-([0-9a-f]{12})["]'
     )
     names = box.findall(html(page))
-    live.began(["sent the last 2 of 5 turns"])
+    live.began(["sent only 2 of 5 turns"])
     names += box.findall(html(page))
     assert len(names) == 2
     assert len({*names}) == 1
-    assert "sent the last 2 of 5 turns" in html(page)
+    assert "sent only 2 of 5 turns" in html(page)
     assert "Waiting for the reply." in html(page)
     live.fragment("*first*")
     until(page, lambda: "<em>first</em>" in html(page))
     assert "Waiting" not in html(page)
-    assert "sent the last" in html(page)
+    assert "sent only" in html(page)
     assert f"chatmagic-live-{names[0]} " in html(page)
     assert len({message["id"] for message in page.messages}) == 1
     assert [message["kind"] for message in page.messages] == ["display", "update", "update"]
@@ -181,13 +181,13 @@ def test_printing(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     """Notes, a mark, over it the text as it comes, what was not taken yet, and the credits."""
     view = reply_views.Printed()
     view.waiting("cell [3]")
-    view.began(["sent the last 2 of 5 turns"])
+    view.began(["sent only 2 of 5 turns"])
     for fragment in ("# Ti", "tle\r\n", "text"):
         view.fragment(fragment)
     view.failed()
     before = capsys.readouterr().out
     assert before == (
-        "(waiting for the reply to cell [3] to end)\n(sent the last 2 of 5 turns)\n"
+        "(waiting for the reply to cell [3] to end)\n(sent only 2 of 5 turns)\n"
         f"{MARK}{OVER_THE_MARK}# Title\ntext"
     )
     view.ended(answer(replace(REPLY, text="# Title\r\ntext and the rest")))

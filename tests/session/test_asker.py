@@ -40,7 +40,7 @@ def _same(setup: CassetteConfig) -> CassetteConfig:
     ("ask", "environment", "notes"),
     [
         (Ask("echo:next", owner="c"), None, ["with 1 turn from the panel"]),
-        (Ask("echo:next", entry="panel", last=1), None, ["sent the last 1 of 2 turns"]),
+        (Ask("echo:next", entry="panel", last=1), None, ["sent only 1 of 2 turns"]),
         (
             Ask("echo:next"),
             GONE,

@@ -103,7 +103,7 @@ def test_a_preview_is_what_is_prepared(session: Session) -> None:
     prepared = prepare(ask, replace(session.conversation.window(), last=0), NAMED, None)
     seen = session.preview(ask)
     assert (seen.notes, seen.parts) == (prepared.notes, prepared.parts)
-    assert seen.notes == ("sent the last 0 of 1 turns", "n")
+    assert seen.notes == ("sent only 0 of 1 turns", "n")
     assert seen.request == prepared.request
     assert prepared.digest == seen.request.digest()
 

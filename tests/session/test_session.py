@@ -126,7 +126,7 @@ def test_last_and_no_history(session: Session, emulator: Emulator) -> None:
     assert prompts(session) == ["echo:a", "echo:b", "echo:c", "echo:d", "echo:e"]
     view = Seen()
     session.run(Ask("echo:g", last=2), view)
-    assert view.told[0] == ("began", ["sent the last 2 of 5 turns"])
+    assert view.told[0] == ("began", ["sent only 2 of 5 turns"])
 
 
 @pytest.mark.parametrize(

@@ -118,11 +118,11 @@ def test_how_much_is_sent_is_said(shell: Shell, emulator: Emulator) -> None:
         shell.machine(f"%chat echo:{word}")
     ran = shell.page("%chat --last 1 echo:d", "cell")
     assert asked(emulator)[-1] == ["echo:c", "c", "echo:d"]
-    assert "sent the last 1 of 3 turns" in ran.messages[0]["data"]["text/html"]
-    assert "sent the last" not in ran.html
+    assert "sent only 1 of 3 turns" in ran.messages[0]["data"]["text/html"]
+    assert "sent only" not in ran.html
     printed = shell.do("%chat --last 0 echo:e").printed
-    assert "(sent the last 0 of 4 turns)" in printed
-    assert "sent the last" not in shell.do("%chat echo:f").printed
+    assert "(sent only 0 of 4 turns)" in printed
+    assert "sent only" not in shell.do("%chat echo:f").printed
 
 
 def test_values_are_put_in_and_not_recorded(shell: Shell, emulator: Emulator) -> None:
