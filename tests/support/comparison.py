@@ -45,9 +45,11 @@ def strict(
 ) -> subprocess.CompletedProcess[str]:
     """Run nbval over notebooks."""
     command = ["-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-W", "default"]
-    words = [*command, "-p", "nbval.plugin", "-c", os.devnull, *options, *map(str, where)]
-    # Who checks notebooks has no other plugins, and it takes a second to load these tests'.
-    return run(words, cwd, {**known, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
+    # Who checks notebooks has no other plugins, and it takes a second to load these tests'. The
+    # tests that a lesson runs have them.
+    alone = ["--disable-plugin-autoload", "-p", "nbval.plugin"]
+    words = [*command, *alone, "-c", os.devnull, *options, *map(str, where)]
+    return run(words, cwd, known)
 
 
 class Comparison:
