@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from lessons import NOTEBOOKS, fresh, read, write
+from project import files
 from rig import Book, Tabs
 
 from chatmagic.conversation.record import FIELD, is_sealed
@@ -115,3 +116,17 @@ def test_a_cell_between_two_others_does_what_the_lesson_says(
     second = next(line for line in history if line.startswith("2. "))
     assert second == f"2. {question.removeprefix('%chat ')}"
     assert "stale" in history[history.index(second) + 5]
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("path", files("*.ipynb", NOTEBOOKS), ids=lambda path: path.stem)
+def test_each_lesson_runs_in_a_page(lesson: Callable[[Path], Book], path: Path) -> None:
+    """All of its cells run, and only those fail whose error is expected."""
+    book = lesson(path)
+    run_whole(book, path)
+    cells = [cell for cell in book.save()["cells"] if cell["cell_type"] == "code"]
+    for cell in cells:
+        failed = any(output["output_type"] == "error" for output in cell["outputs"])
+        expected = "raises-exception" in cell["metadata"].get("tags", [])
+        assert cell["execution_count"], cell["source"]
+        assert failed == expected, cell["source"]
