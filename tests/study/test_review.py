@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reviews import LABELS, review, rows
 
 from chatmagic.errors import ChatError, InputError
 from chatmagic.session.map.row_reply import RowReply
 from chatmagic.study.review import KEYS, Review
 from chatmagic.study.review_file import ReviewFile
-
-LABELS = ("good", "bad", "-1")
 
 
 @pytest.fixture(autouse=True)
@@ -21,19 +20,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def rows(count: int = 20) -> list[dict[str, Any]]:
-    """Return rows with a text and the model's columns."""
-    return [
-        {"text": f"=text {n}", "reply": "good", "agree": 1.0, "replies": ["good"]}
-        for n in range(count)
-    ]
-
-
-def review(count: int = 20, **options: Any) -> Review:
-    """Return a review of five of these rows."""
-    return Review(rows(count), LABELS, **{"n": 5, "seed": 1, "file": "r.jsonl", **options})
 
 
 def test_a_sample_is_drawn_by_its_seed() -> None:

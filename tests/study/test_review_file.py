@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+from reviews import review
 
-from chatmagic.study.review import Review
 from chatmagic.study.review_file import ReviewFile
-
-LABELS = ("good", "bad", "-1")
 
 
 @pytest.fixture(autouse=True)
@@ -18,19 +15,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def rows(count: int = 20) -> list[dict[str, Any]]:
-    """Return rows with a text and the model's columns."""
-    return [
-        {"text": f"=text {n}", "reply": "good", "agree": 1.0, "replies": ["good"]}
-        for n in range(count)
-    ]
-
-
-def review(count: int = 20, **options: Any) -> Review:
-    """Return a review of five of these rows."""
-    return Review(rows(count), LABELS, **{"n": 5, "seed": 1, "file": "r.jsonl", **options})
 
 
 def test_a_damaged_line_costs_only_itself() -> None:
