@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from pathlib import Path
 from typing import Final
 
-from chatmagic._fork import belongs_to_process
+from chatmagic._fork import Lock, belongs_to_process
 from chatmagic._log import log_swallowed, swallowed
 
 if sys.platform != "win32":
@@ -35,13 +34,12 @@ class Claims:
         """Claim nothing yet."""
         self._path = path
         self._held: set[int] = set()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._descriptor: int | None = None
         belongs_to_process(self)
 
     def leave_to_parent(self) -> None:
         """Hold nothing, in a forked child, which has none of its parent's locks."""
-        self._lock = threading.Lock()
         self._held.clear()
 
     def take(self, key: str) -> bool:
@@ -89,17 +87,20 @@ class Claims:
 
 
 _of_folders: dict[Path, Claims] = {}
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def claims_of(folder: Path) -> Claims:
-    """Return the claims of this process on the rows of a folder.
+    """Return the claims of this process on the rows of a folder, however its path is written.
 
     Args:
         folder: the folder.
     """
+    folder = folder.resolve()
     with _lock:
-        return _of_folders.setdefault(folder, Claims(folder / CLAIMS))
+        if folder not in _of_folders:
+            _of_folders[folder] = Claims(folder / CLAIMS)
+        return _of_folders[folder]
 
 
 def _offset(key: str) -> int:

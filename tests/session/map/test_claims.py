@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
+from chatmagic.session.map import claims
 from chatmagic.session.map.claims import Claims, claims_of
 
 KEY = "ab" * 32
@@ -20,25 +23,61 @@ needs_locks = pytest.mark.skipif(sys.platform == "win32", reason="has other lock
 
 def test_one_task_at_a_time_has_a_row(tmp_path: Path) -> None:
     """Until it gives the row back; another row is free."""
-    claims = claims_of(tmp_path)
-    assert claims is claims_of(tmp_path)
-    assert claims.take(KEY)
-    assert not claims.take(KEY)
-    assert claims.take(OTHER)
-    claims.give_back(KEY)
-    assert claims.take(KEY)
+    of_folder = claims_of(tmp_path)
+    assert of_folder is claims_of(tmp_path)
+    assert of_folder.take(KEY)
+    assert not of_folder.take(KEY)
+    assert of_folder.take(OTHER)
+    of_folder.give_back(KEY)
+    assert of_folder.take(KEY)
+
+
+def test_a_folder_has_its_claims_however_its_path_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The locks of a process do not hold its own threads back; its claims do."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answers").mkdir()
+    written = [Path("answers"), tmp_path / "answers", Path("answers/../answers")]
+    assert len({claims_of(path) for path in written}) == 1
+
+
+@needs_locks
+def test_a_forked_child_waits_for_no_thread_of_its_parent() -> None:
+    """Whatever that thread held, of the folders or of one folder's claims."""
+    held = claims_of(Path("held"))
+    is_held = threading.Event()
+    is_over = threading.Event()
+
+    def hold() -> None:
+        with claims._lock, held._lock:
+            is_held.set()
+            is_over.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert is_held.wait(60)
+    child = os.fork()
+    if not child:
+        signal.alarm(20)  # ends a child that waits
+        claims_of(Path("held")).give_back(KEY)
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    is_over.set()
+    holder.join()
+    assert status == 0
 
 
 @needs_locks
 def test_another_process_has_no_row_that_is_claimed_here(tmp_path: Path) -> None:
     """And what a process has claimed that is killed is free."""
-    claims = Claims(tmp_path / ".claims")
-    assert claims.take(KEY)
+    of_folder = Claims(tmp_path / ".claims")
+    assert of_folder.take(KEY)
     child = os.fork()
     if not child:
-        os._exit(int(claims.take(KEY)) + 2 * int(claims.take(OTHER)))
+        os._exit(int(of_folder.take(KEY)) + 2 * int(of_folder.take(OTHER)))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
-    assert claims.take(OTHER)
+    assert of_folder.take(OTHER)
 
 
 @needs_locks
@@ -47,7 +86,7 @@ def test_without_locks_each_claim_is_granted(
 ) -> None:
     """A claim saves credits; nothing is lost without it."""
     monkeypatch.setattr("fcntl.lockf", Mock(side_effect=OSError(errno.ENOLCK, "No locks")))
-    claims = Claims(tmp_path / ".claims")
-    assert claims.take(KEY)
-    claims.give_back(KEY)
+    of_folder = Claims(tmp_path / ".claims")
+    assert of_folder.take(KEY)
+    of_folder.give_back(KEY)
     assert Claims(tmp_path / "no folder" / ".claims").take(KEY)
