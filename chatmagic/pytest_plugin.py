@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pytest
 
 if TYPE_CHECKING:
-    from chatmagic.cassette.interaction import Interaction
+    from chatmagic.archive.interaction import Interaction
     from chatmagic.emulator.server import Emulator
     from chatmagic.models import Message
     from chatmagic.protocol.request import Request
@@ -71,7 +71,7 @@ class ChatCassette:
     @property
     def exchanges(self) -> tuple[Interaction, ...]:
         """The requests with their answers that the file holds now, in the order of recording."""
-        from chatmagic.cassette.file import CassetteFile  # noqa: PLC0415 - not at pytest's start
+        from chatmagic.archive.cassette_file import CassetteFile  # noqa: PLC0415 - not at pytest's start
 
         return CassetteFile(self.path).read_interactions()
 

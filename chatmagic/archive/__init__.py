@@ -1,4 +1,4 @@
-"""Conversations on disk: a turn's output, JSON, Markdown, notebooks, and how they are restored.
+"""Conversations on disk: outputs, JSON, Markdown, notebooks, cassettes, and how they are restored.
 
 Nothing here sends or asks.
 """

@@ -17,14 +17,14 @@ from typing import Final
 
 from chatmagic._files import open_file
 from chatmagic.archive import notebook
+from chatmagic.archive.cassette_file import CassetteFile
+from chatmagic.archive.interaction import Interaction
 from chatmagic.archive.notebook import Notebook
 from chatmagic.audit.cassette_audit import audit_cassette, is_cassette
 from chatmagic.audit.copied_replies import judge_copies
 from chatmagic.audit.findings import LONGEST_NAME, Audit
 from chatmagic.audit.notebook_audit import audit_notebook
 from chatmagic.audit.recorded_replies import missing, named_cassettes
-from chatmagic.cassette.file import CassetteFile
-from chatmagic.cassette.interaction import Interaction
 from chatmagic.errors import InputError
 from chatmagic.protocol.secret_scanner import secret_kinds_in
 from chatmagic.safe_text import one_line

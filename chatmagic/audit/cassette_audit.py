@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from chatmagic._json import shared_fields
+from chatmagic.archive.cassette_file import CassetteFile
+from chatmagic.archive.interaction import Interaction
 from chatmagic.audit.findings import Audit, Row
-from chatmagic.cassette.file import CassetteFile
-from chatmagic.cassette.interaction import Interaction
 from chatmagic.errors import InputError
 from chatmagic.protocol import credits as crediting
 

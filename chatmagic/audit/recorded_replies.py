@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from chatmagic.archive.interaction import Interaction
 from chatmagic.archive.notebook import Notebook
 from chatmagic.audit.cassette_audit import is_cassette
-from chatmagic.cassette.interaction import Interaction
 from chatmagic.conversation.record import Record
 
 

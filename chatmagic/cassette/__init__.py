@@ -1,4 +1,4 @@
-"""Cassettes: requests and answers recorded in a file, and replayed from it.
+"""Record and replay: the choice of a cassette, its exchanges in use, and its transports.
 
 It contains no code of IPython or of a page.
 """

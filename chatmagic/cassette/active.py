@@ -9,9 +9,9 @@ from typing import Final
 
 from chatmagic._fork import belongs_to_process
 from chatmagic.advice import UNSAVED, Note
+from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette.cassette import Cassette
 from chatmagic.cassette.choice import CassetteConfig
-from chatmagic.cassette.interaction import Interaction
 from chatmagic.safe_text import counted
 
 

@@ -15,20 +15,18 @@ by :meth:`Cassette.prune`.
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final, Literal
 
 from chatmagic._files import LONGEST_WAIT
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.advice import HIDES, OTHER_CASSETTE, PRUNES, RECORD_FIRST, Note
+from chatmagic.archive.cassette_file import BEFORE_REFRESH, CassetteFile, FolderLockedError
+from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette.choice import MAGIC, CassetteConfig
-from chatmagic.cassette.file import CassetteFile, FolderLockedError
-from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.match import Item, Matcher, Query, difference, nearest
 from chatmagic.cassette.notebook_cassette import from_notebook
 from chatmagic.client.endpoint import Endpoint
@@ -37,8 +35,6 @@ from chatmagic.safe_text import counted
 
 AnswerSource = Literal["cassette", "service", "emulator"]
 
-BEFORE_REFRESH: Final = ".before-"
-"""Beginning of what the name of a cassette's copy has behind the cassette's own name."""
 CASSETTE: Final = Endpoint("https://cassette.invalid", "none", None, "the cassette")
 """Endpoint of a replayed request; no name in ``.invalid`` can be resolved (RFC 2606, 2)."""
 _DOING: Final = {"record": "recording into", "refresh": "refreshing"}
@@ -62,16 +58,6 @@ class Lookup:
     notes: tuple[str, ...]
     interaction: Interaction | None = None
     by_order: bool = False
-
-
-def copies_before_refresh(path: Path) -> list[Path]:
-    """Return the copies of a cassette from before its refreshes, the oldest first.
-
-    Args:
-        path: the cassette.
-    """
-    names = path.parent.glob(f"{glob.escape(path.name + BEFORE_REFRESH)}*")
-    return sorted(names)
 
 
 class Cassette:

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from chatmagic.cassette.interaction import Interaction, by_identity
+from chatmagic.archive.interaction import Interaction, by_identity
 from chatmagic.safe_text import counted
 
 RefreshOutcome = Literal["kept", "changed", "new", "not renewed"]

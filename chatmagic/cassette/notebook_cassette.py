@@ -9,7 +9,7 @@ from chatmagic._json import (
     shared_fields,
 )
 from chatmagic.archive import notebook, restore
-from chatmagic.cassette.interaction import DIGITS, Interaction, headers_for, instructions_name
+from chatmagic.archive.interaction import DIGITS, Interaction, headers_for, instructions_name
 from chatmagic.conversation.question import ASKED_FOR_THE_REST
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.turn import NOTHING

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from chatmagic._json import shared_fields
 from chatmagic._log import log_swallowed
+from chatmagic.archive.interaction import KEPT_HEADERS, Interaction
 from chatmagic.cassette.cassette import Lookup
-from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import Exchange, Transport
 from chatmagic.errors import ChatInterrupted

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from chatmagic import _json
 from chatmagic._json import shared_fields
+from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette.cassette import AnswerSource, Lookup
-from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.match import Query
 from chatmagic.conversation import continuation, likely_mistakes, template
 from chatmagic.conversation.question import (

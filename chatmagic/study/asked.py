@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from chatmagic._json import digest
-from chatmagic.cassette.interaction import DIGITS
+from chatmagic.archive.interaction import DIGITS
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.template import split_form
 from chatmagic.models import BodyFacts, Origin, State

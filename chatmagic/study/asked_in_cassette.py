@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from chatmagic._json import digest, shared_fields
-from chatmagic.cassette.interaction import Interaction
+from chatmagic.archive.interaction import Interaction
 from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
 from chatmagic.study.asked import Asked, settings_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from chatmagic._files import LARGEST, open_file
 from chatmagic._json import digest, shared_fields
-from chatmagic.cassette.interaction import DIGITS
+from chatmagic.archive.interaction import DIGITS
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.template import split_form
 from chatmagic.errors import InputError

@@ -7,8 +7,8 @@ from typing import Final
 
 from chatmagic._json import digest, json_at, shared_fields
 from chatmagic.archive import restore
+from chatmagic.archive.interaction import DIGITS
 from chatmagic.archive.notebook import Notebook
-from chatmagic.cassette.interaction import DIGITS
 from chatmagic.conversation.question import ASKED_FOR_THE_REST
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.steering import Instructions

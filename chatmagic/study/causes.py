@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from chatmagic._json import digest, turn_digest
-from chatmagic.cassette.interaction import DIGITS
+from chatmagic.archive.interaction import DIGITS
 from chatmagic.conversation import template
 from chatmagic.safe_text import counted, one_line
 from chatmagic.study.asked import Asked

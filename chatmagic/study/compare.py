@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from chatmagic.cassette.cassette import Cassette, copies_before_refresh
+from chatmagic.archive.cassette_file import copies_before_refresh
+from chatmagic.archive.interaction import Interaction
 from chatmagic.errors import InputError
 from chatmagic.safe_text import counted
 from chatmagic.study.asked import Asked, Source
@@ -136,17 +137,20 @@ def of_files(paths: Sequence[Path]) -> Comparison:
     return compare(old, new)
 
 
-def of_refresh(cassette: Cassette) -> Comparison:
+def of_refresh(
+    name: str, before: Sequence[Interaction], after: Sequence[Interaction]
+) -> Comparison:
     """Return the comparison of a cassette with itself before its refresh here.
 
     It has the questions with a new answer. New questions, and those that were not asked, are none.
 
     Args:
-        cassette: the cassette, in the mode ``refresh``.
+        name: the cassette's name.
+        before: its exchanges before the refresh.
+        after: its exchanges now.
     """
-    name = cassette.config.name
-    old = from_interactions(cassette.loaded, name)
-    new = from_interactions(cassette.interactions, name)
+    old = from_interactions(before, name)
+    new = from_interactions(after, name)
     pairs = compared(old, new)
     renewed = tuple(pair for pair in pairs if pair.old is not None and pair.new is not None)
     return Comparison(f"{name} before the refresh", name, renewed)

@@ -12,8 +12,8 @@ from typing import Final
 
 from chatmagic._files import open_file
 from chatmagic.archive import notebook
+from chatmagic.archive.cassette_file import CassetteFile
 from chatmagic.audit.audit import audit_all
-from chatmagic.cassette.file import CassetteFile
 from chatmagic.errors import InputError
 from chatmagic.session.map.row_reply import BEGINNING
 from chatmagic.study.asked import Kind, Source

@@ -15,7 +15,7 @@ from pages import Paper
 from shells import FIXED, KEY, Ran, Shell, bodies, forget
 
 import chatmagic
-from chatmagic.cassette.file_format import to_text
+from chatmagic.archive.cassette_format import to_text
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, NotRecordedError
 from chatmagic.session.session import Session
 

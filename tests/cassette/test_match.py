@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cassettes import exchange_of
 
-from chatmagic.cassette.interaction import Interaction
+from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette.match import Matcher, Query, difference, nearest
 from chatmagic.models import Message
 from chatmagic.protocol.request import Request

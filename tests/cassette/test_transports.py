@@ -16,8 +16,8 @@ from loopback import DONE, EVENTS, Peer, answer, document, event, head, once, st
 from loopback import Server as Loopback
 
 from chatmagic import Client
+from chatmagic.archive.interaction import KEPT_HEADERS, Interaction
 from chatmagic.cassette import transports
-from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
 from chatmagic.cassette.transports import RecordingTransport, ReplayTransport
 from chatmagic.client.halt import Halt
 from chatmagic.client.stream import ReplyStream

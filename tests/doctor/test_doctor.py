@@ -17,7 +17,7 @@ from served import left
 from shells import KEY, alone
 
 from chatmagic import _initial_environ
-from chatmagic.cassette.file_format import to_text
+from chatmagic.archive.cassette_format import to_text
 from chatmagic.client.client import Client
 from chatmagic.client.key_store import open_store
 from chatmagic.doctor import doctor

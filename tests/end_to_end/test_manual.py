@@ -11,7 +11,7 @@ from project import ROOT, files
 from shells import Shell
 
 from chatmagic import cli, demo
-from chatmagic.cassette import file_format
+from chatmagic.archive import cassette_format
 from chatmagic.conversation import options, record
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.jupyter.magics import ChatMagics
@@ -131,7 +131,7 @@ def test_the_formats_have_their_versions() -> None:
     written = {
         "record of a turn": record.VERSION,
         "conversation": record.VERSION,
-        "cassette": file_format.VERSION,
+        "cassette": cassette_format.VERSION,
         "file of a map": job_head.VERSION,
         "report in ": methods.VERSION,
         "comparison in ": comparison_output.VERSION,

@@ -29,8 +29,8 @@ from project import files
 from shells import Shell
 
 from chatmagic import cli
-from chatmagic.cassette.file_format import from_text, to_text
-from chatmagic.cassette.interaction import instructions_name
+from chatmagic.archive.cassette_format import from_text, to_text
+from chatmagic.archive.interaction import instructions_name
 from chatmagic.conversation.cell_magics import plan_of
 from chatmagic.conversation.steering import Instructions, instructed
 from chatmagic.emulator import replies as practice

@@ -11,7 +11,7 @@ from cassettes import exchange_of
 
 from chatmagic._json import shared_fields
 from chatmagic.archive import restore
-from chatmagic.cassette.file_format import from_text, to_text
+from chatmagic.archive.cassette_format import from_text, to_text
 from chatmagic.conversation.question import RequestFacts
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.turn import Turn

@@ -16,8 +16,8 @@ from project import ROOT
 
 from chatmagic._json import digest
 from chatmagic.archive import conversation_file, notebook
+from chatmagic.archive.cassette_format import from_text, to_text
 from chatmagic.archive.restore import restore
-from chatmagic.cassette.file_format import from_text, to_text
 from chatmagic.cassette.notebook_cassette import from_notebook
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, canonical, sealed

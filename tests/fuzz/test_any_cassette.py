@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from test_any_session import Service
 
+from chatmagic.archive.cassette_file import CassetteFile
+from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette.choice import CassetteConfig, Mode
-from chatmagic.cassette.file import CassetteFile
-from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.match import Matcher, Query
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic.cassette.interaction import KEPT_HEADERS
+from chatmagic.archive.interaction import KEPT_HEADERS
 from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.credits import RequestLimit, level, words

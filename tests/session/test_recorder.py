@@ -9,9 +9,9 @@ import pytest
 from environments import GivenEnvironment
 from row_service import RowService
 
+from chatmagic.archive.cassette_file import CassetteFile
+from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette.choice import CassetteConfig, Mode
-from chatmagic.cassette.file import CassetteFile
-from chatmagic.cassette.interaction import Interaction
 from chatmagic.client.client import Client
 from chatmagic.errors import ChatError, ServiceError
 from chatmagic.session.session import Session

@@ -24,7 +24,7 @@ from shell_asking import Asked
 from shells import FIXED, KEY, asked, bodies
 
 from chatmagic import _initial_environ, cli
-from chatmagic.cassette.file import CassetteFile
+from chatmagic.archive.cassette_file import CassetteFile
 from chatmagic.client import config
 from chatmagic.jupyter.settings import FileSettings
 from chatmagic.session.configured_environment import ConfiguredEnvironment

@@ -12,7 +12,7 @@ import pytest
 from audits import exchange, tape
 
 from chatmagic import cli
-from chatmagic.cassette.cassette import copies_before_refresh
+from chatmagic.archive.cassette_file import copies_before_refresh
 from chatmagic.shell import refresh as module
 
 ASK = [sys.executable, "-m", "chatmagic", "ask", "--connect", "emulator", "Say hello."]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from row_service import RowService
 from shells import Shell, forget
 
 import chatmagic
-from chatmagic.cassette.cassette import copies_before_refresh
+from chatmagic.archive.cassette_file import copies_before_refresh
 from chatmagic.errors import InputError
 from chatmagic.session.session import Session
 from chatmagic.study import compare
@@ -248,12 +247,9 @@ def test_the_end_of_a_refresh_is_a_table() -> None:
     """Of the questions with another answer; new ones, and those that were not asked, are none."""
     days = [(("Date", f"Thu, 0{day} Jan 2026 12:00:00 GMT"),) for day in (1, 2)]
     stays = exchange("not renewed", "x")
-    cassette: Any = SimpleNamespace(
-        config=SimpleNamespace(name="talk.jsonl"),
-        loaded=(exchange("q", "a", headers=days[0]), stays),
-        interactions=(exchange("q", "b", headers=days[1]), stays, exchange("something new", "y")),
-    )
-    found = compare.of_refresh(cassette)
+    before = (exchange("q", "a", headers=days[0]), stays)
+    after = (exchange("q", "b", headers=days[1]), stays, exchange("something new", "y"))
+    found = compare.of_refresh("talk.jsonl", before, after)
     assert causes(found) == {"q": {"asked again"}}
     table = as_text(found)
     assert "2026-01-01" in table

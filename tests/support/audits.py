@@ -15,8 +15,8 @@ from chatmagic import cli
 from chatmagic._json import timestamp
 from chatmagic.archive import output as turn_output
 from chatmagic.archive import restore
-from chatmagic.cassette.file_format import to_text
-from chatmagic.cassette.interaction import Interaction
+from chatmagic.archive.cassette_format import to_text
+from chatmagic.archive.interaction import Interaction
 from chatmagic.conversation import cell_magics, magic_line
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Message, Reply, Usage

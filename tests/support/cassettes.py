@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from logged import Emulator
 
-from chatmagic.cassette.file import CassetteFile
-from chatmagic.cassette.interaction import Interaction
+from chatmagic.archive.cassette_file import CassetteFile
+from chatmagic.archive.interaction import Interaction
 from chatmagic.models import Message
 from chatmagic.protocol.request import Request
 from chatmagic.session.session import Session

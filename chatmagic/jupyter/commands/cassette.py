@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from chatmagic.advice import note_at
+from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette.cassette import Cassette
 from chatmagic.cassette.choice import CassetteOptions, resolve
-from chatmagic.cassette.interaction import Interaction
 from chatmagic.client.config import MODE_VARIABLE
 from chatmagic.conversation.options import Option
 from chatmagic.errors import ChatError
@@ -70,7 +70,7 @@ def _refreshed(cassette: Cassette) -> list[str]:
     # Loads the readers of all files, which a first question does without.
     from chatmagic.study import compare, comparison_output  # noqa: PLC0415
 
-    found = compare.of_refresh(cassette)
+    found = compare.of_refresh(cassette.config.name, cassette.loaded, cassette.interactions)
     return [unlinked(comparison_output.as_text(found))] if found.differs else []
 
 

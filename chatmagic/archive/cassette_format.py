@@ -39,7 +39,7 @@ from chatmagic._json import (
 )
 from chatmagic._log import log_swallowed
 from chatmagic.advice import NEW_CASSETTE
-from chatmagic.cassette.interaction import DIGITS, Interaction, by_identity
+from chatmagic.archive.interaction import DIGITS, Interaction, by_identity
 from chatmagic.errors import InputError
 
 VERSION: Final = 3

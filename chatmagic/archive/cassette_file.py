@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Final
 
 from chatmagic._files import LONGEST_WAIT, content_of, folder_lock, replace_content
 from chatmagic._json import (
@@ -11,7 +13,7 @@ from chatmagic._json import (
     json_text,
 )
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.cassette.file_format import (
+from chatmagic.archive.cassette_format import (
     REPAIR,
     Content,
     Names,
@@ -20,14 +22,26 @@ from chatmagic.cassette.file_format import (
     text_of,
     to_text,
 )
-from chatmagic.cassette.interaction import Interaction
+from chatmagic.archive.interaction import Interaction
 from chatmagic.errors import ChatError, InputError
 
+BEFORE_REFRESH: Final = ".before-"
+"""Beginning of what the name of a cassette's copy has behind the cassette's own name."""
 Merge = Callable[[tuple[Interaction, ...], tuple[Interaction, ...]], Iterable[Interaction]]
 
 
 class FolderLockedError(ChatError):
     """Another process has locked the folder of a cassette for too long."""
+
+
+def copies_before_refresh(path: Path) -> list[Path]:
+    """Return the copies of a cassette from before its refreshes, the oldest first.
+
+    Args:
+        path: the cassette.
+    """
+    names = path.parent.glob(f"{glob.escape(path.name + BEFORE_REFRESH)}*")
+    return sorted(names)
 
 
 class CassetteFile:

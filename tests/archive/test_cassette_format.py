@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic._json import digest
-from chatmagic.cassette.file import CassetteFile
-from chatmagic.cassette.file_format import Content, content_from, from_text, to_text
-from chatmagic.cassette.interaction import Interaction, by_identity
+from chatmagic.archive.cassette_file import CassetteFile
+from chatmagic.archive.cassette_format import Content, content_from, from_text, to_text
+from chatmagic.archive.interaction import Interaction, by_identity
 from chatmagic.errors import InputError
 from chatmagic.models import Message, Usage
 from chatmagic.protocol.request import Request

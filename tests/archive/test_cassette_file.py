@@ -12,9 +12,9 @@ from cassettes import exchange_of, talk
 
 from chatmagic import _files
 from chatmagic._files import folder_lock
-from chatmagic.cassette.file import CassetteFile
-from chatmagic.cassette.file_format import to_text
-from chatmagic.cassette.interaction import Interaction
+from chatmagic.archive.cassette_file import CassetteFile
+from chatmagic.archive.cassette_format import to_text
+from chatmagic.archive.interaction import Interaction
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Message
 from chatmagic.protocol.request import Request

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from chatmagic.cassette.interaction import Interaction, headers_for
+from chatmagic.archive.interaction import Interaction, headers_for
 from chatmagic.models import Credits, Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.request import Request
