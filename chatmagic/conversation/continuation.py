@@ -28,11 +28,13 @@ _SHORTEST: Final = 3
 _FARTHEST: Final = 20_000
 """Largest number of characters in an overlap."""
 _BEGINNING: Final = 40
-"""Number of letters that begin a new reply, after a whole sentence; fewer may be a parallel."""
+"""Number of letters that begin a new reply, after a whole sentence or line, or of characters in an
+overlap; fewer may be a parallel."""
 _FEW: Final = 6
 """Number of characters with which two parts may begin alike by chance."""
 _SEAM: Final = 40
 """Number of characters in the words before a seam."""
+_CUT_FENCES: Final = {"`", "``", "~", "~~"}
 _WORD: Final = r"[^\W\d_]{3,}"
 _SEPARATORS: Final = (r"\|", r"\t", r"[,;](?=\S)")
 """What separates the columns of a row."""
@@ -78,17 +80,20 @@ def restart(first: str, second: str) -> Restart | None:
         first: the first part.
         second: the part from the continuation.
     """
+    begins_line = first.endswith("\n") or second.startswith("\n")
     first = first.lstrip()
     second = second.lstrip()
     begun = _same_beginning(first, second)
     if begun == first or not _is_telling(begun, "", second):
         return None
+    is_short = len(re.findall(r"[^\W\d_]", begun)) < _BEGINNING
     if second.rstrip() == begun.rstrip():
-        return "nothing new"
-    # Sentences and items often begin alike.
-    is_whole = re.search(r"[.:!?\n][\s*_`\"')]*\Z", first) is not None
-    letters = len(re.findall(r"[^\W\d_]", begun))
-    return None if is_whole and letters < _BEGINNING else "differs"
+        # A list of labels has lines like its first one.
+        ends_line = second.endswith("\n") or first[len(begun) :].startswith("\n")
+        return None if is_short and begins_line and ends_line else "nothing new"
+    # Sentences, items and rows often begin alike.
+    is_whole = re.search(r"[.:!?|\n][\s*_`\"')]*\Z", first) is not None
+    return None if is_short and (begins_line or is_whole) else "differs"
 
 
 def begins_alike(first: str, second: str) -> bool:
@@ -139,8 +144,9 @@ def joined_text(first: str, second: str, left_out: int) -> str:
         left_out: number of its characters to leave out.
     """
     rest = second[left_out:]
-    # A fence, or a row after a whole row, must begin a line.
-    is_fence = re.match(FENCE, rest) is not None and first.rpartition("\n")[2].strip() != ""
+    # A fence, or a row after a whole row, must begin a line. Fewer marks begin a cut fence.
+    last_line = first.rpartition("\n")[2].strip()
+    is_fence = re.match(FENCE, rest) is not None and last_line not in {"", *_CUT_FENCES}
     return f"{first}\n{rest}" if is_fence or _is_new_row(first, rest) else f"{first}{rest}"
 
 
@@ -255,28 +261,60 @@ def _is_telling(end: str, before: str, second: str) -> bool:
     if "\n" not in end and _completes_row(before + end, second):
         return False
     is_line = not before or before.endswith("\n")
+    is_varied = len(set(re.sub(r"[\d\s]", "", end))) > _DIFFERENT
+    is_telling = is_varied or len(end) >= _BEGINNING
+    if _is_twice(before, end) or (not is_telling and _completes_line(before + end, second)):
+        return False
     above, _, line = end.rpartition("\n")
     is_number = re.fullmatch(r"[\W\d_]*", re.sub(r"\|[-:| ]+\|", "a", above)) is not None
-    if is_line and above.strip() and line.strip() and not is_number:
+    if is_varied or (is_line and above.strip() and line.strip() and not is_number):
         return True
     is_between_blanks = before[-1:].isspace() and second[len(end) :][:1].isspace()
     if is_between_blanks and re.fullmatch(rf"{_WORD}", end) and len(end) > _SHORTEST:
         return True
     is_long = len(re.findall(r"[^\W\d_]", end)) >= _ALIKE
     words = re.search(rf"(?<!\w){_WORD}\s|\s{_WORD}(?!\w)", end)
-    is_varied = len(set(re.sub(r"[\d\s]", "", end))) > _DIFFERENT
-    return (
-        is_varied
-        or (is_long and "\n" in end.rstrip())
-        or (words is not None and (is_long or is_line))
-    )
+    return (is_long and "\n" in end.rstrip()) or (words is not None and (is_long or is_line))
+
+
+def _is_twice(before: str, end: str) -> bool:
+    """Return whether a first part ends with the same text twice, and may go on with it again.
+
+    Args:
+        before: the first part before its end.
+        end: its end, with which the second part begins.
+    """
+    half = end[: len(end) // 2]
+    return before.endswith(end) or end == half + half
+
+
+def _completes_line(first: str, second: str) -> bool:
+    """Return whether the cut line, or the cut word, becomes one that the first part has already.
+
+    Args:
+        first: the first part.
+        second: the second part.
+    """
+    *above, line = first.split("\n")
+    rest, is_whole, _ = second.partition("\n")
+    is_same = str.__eq__ if is_whole else str.startswith
+    if line.strip() and any(is_same(each, line + rest) for each in above):
+        return True
+    word = re.search(r"\w+\Z", line)
+    end = re.match(r"\w+", rest)
+    return word is not None and end is not None and word[0] + end[0] in re.findall(r"\w+", first)
 
 
 def _completes_row(first: str, second: str) -> bool:
-    """Return whether the unfinished line and the new text make a row like the one above."""
+    """Return whether the unfinished line and the new text make a row like the one above.
+
+    The first row of a table is like the line below it.
+    """
     above, _, line = first.rpartition("\n")
-    row = above.rpartition("\n")[2]
-    whole = line + second.partition("\n")[0]
+    rest, _, below = second.partition("\n")
+    is_head = re.match(r"\|[-:| ]+\n", below) is not None
+    row = below.partition("\n")[0] if is_head else above.rpartition("\n")[2]
+    whole = line + rest
     counts = [(len(re.findall(sign, row)), len(re.findall(sign, whole))) for sign in _SEPARATORS]
     return line.strip() != "" and any(0 < new == known for known, new in counts)
 
