@@ -92,6 +92,21 @@ test("prompts are shown as prose, and as they were when it stops", () => {
   assert.equal(cell.mimeType, "text/x-ipython");
 });
 
+test("cells that leave the notebook are heard no more", () => {
+  const model = new Model(["prompt", "text"]);
+  const heard = new Set();
+  const signal = { connect: (listener) => heard.add(listener), disconnect: (listener) => heard.delete(listener) };
+  for (const cell of model.cells) Object.assign(cell, { contentChanged: signal, mimeTypeChanged: signal });
+  model.cells[1].type = "markdown";
+  model.cells[0].sharedModel.getSource = () => "%%chat\nWhy?";
+  const { bridge, stop } = open(model);
+  assert.equal(heard.size, 2);
+  model.cells.splice(0);
+  bridge.watch();
+  assert.equal(heard.size, 0);
+  stop();
+});
+
 test("cells with a record are tagged where that is set, and no others", () => {
   const model = new Model(["reply", "own", "refused", "tagged"]);
   const outputs = (metadata) => ({ length: 1, get: () => ({ metadata }) });

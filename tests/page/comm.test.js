@@ -92,6 +92,23 @@ test("a page that missed the opening finds the comm by a message, or in the kern
   assert.deepEqual(other.comms.filter(({ target }) => target === "chatmagic.bridge").map(({ commId }) => commId), [ID]);
 });
 
+test("what a kernel lists after another one has come is not the other one's", async () => {
+  const first = new Kernel([ID]);
+  const second = new Kernel();
+  const { change } = link(first);
+  change(second);
+  await settled();
+  assert.deepEqual([first.comms, second.comms], [[], []]);
+});
+
+test("nothing urgent is sent to a kernel that has ended, and nothing fails", async () => {
+  const kernel = new Kernel();
+  const { link: line } = link(kernel);
+  kernel.createComm = () => { throw new Error("Kernel is dead"); };
+  await line.urge({ kind: "paints" });
+  await link(undefined).link.urge({ kind: "paints" });
+});
+
 test("with a kernel of another protocol it says so, and does no more", () => {
   const kernel = new Kernel();
   const { context } = link(kernel);

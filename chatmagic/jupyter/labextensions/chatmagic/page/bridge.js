@@ -163,10 +163,10 @@ export class Bridge {
    */
   say(text) {
     const id = this.link.comm?.commId;
-    const same = Array.from(BRIDGES).filter(({ kernel, link }) => {
+    const ofKernel = Array.from(BRIDGES).filter(({ kernel, link }) => {
       return kernel?.id === this.kernel?.id && link.comm?.commId === id;
     });
-    if (same[0] === this) announce(String(text));
+    if (ofKernel[0] === this) announce(String(text));
   }
 
   /** @param {import("./messages.js").Settled} settled */

@@ -25,14 +25,24 @@ export class CellReport {
     this.timer = 0;
   }
 
-  /** Watch the Markdown cells of the notebook. */
+  /** Watch the Markdown cells of the notebook, and no others. */
   watch() {
-    for (const cell of cellList(this.context.model.cells)) {
+    const now = new Set(cellList(this.context.model.cells));
+    for (const cell of this.watched.keys()) if (!now.has(cell)) this.unwatch(cell);
+    for (const cell of now) {
       if (cell.type !== "markdown" || this.watched.has(cell)) continue;
       const edited = () => this.note(cell);
       this.watched.set(cell, edited);
       cell.contentChanged.connect(edited);
     }
+  }
+
+  /** @param {Cell} cell that has left the notebook, or whose edits are no longer reported */
+  unwatch(cell) {
+    const edited = this.watched.get(cell);
+    if (edited) cell.contentChanged.disconnect(edited);
+    this.watched.delete(cell);
+    this.edited.delete(cell);
   }
 
   /** Report an edited cell when nobody types any more. @param {Cell} cell */
@@ -57,8 +67,7 @@ export class CellReport {
   /** Watch and report no more. */
   stop() {
     clearTimeout(this.timer);
-    for (const [cell, edited] of this.watched) cell.contentChanged.disconnect(edited);
-    this.watched.clear();
+    for (const cell of this.watched.keys()) this.unwatch(cell);
   }
 }
 

@@ -128,6 +128,36 @@ function hash(text) {
 /** Return the mark of an unedited cell; a copy of the cell has another id. @param {Cell} cell */
 const markOf = ({ id, sharedModel }) => hash(`${id} ${sharedModel.getSource()}`);
 
+/** Return where a cell's code is from, if this page has put it there. @param {Cell} cell */
+const codeOf = (cell) => cell.getMetadata?.(OURS)?.code;
+
+/** Return whether a cell of code is as this page has made it: neither edited nor run. @param {Cell} cell */
+function isUntouched(cell) {
+  const ran = cell.executionCount || cell.outputs?.length;
+  return !ran && codeOf(cell).mark === markOf(cell);
+}
+
+/**
+ * Put cells below a cell, in place of earlier ones, in one step of the page's own undo.
+ * @param {import("./notebook.js").NotebookModel} notebook
+ * @param {import("./messages.js").Code} message
+ * @param {Cell[]} removed
+ * @param {Cell[]} left the earlier ones that belong to the user from now on
+ */
+function replaceCode({ cells: shown, sharedModel }, { cell: by, digest, cells }, removed, left) {
+  sharedModel.undoManager?.stopCapturing();
+  sharedModel.transact?.(() => {
+    for (const cell of removed) sharedModel.deleteCell(cellList(shown).indexOf(cell));
+    for (const cell of left) cell.deleteMetadata?.(OURS);
+    const above = cellList(shown).findIndex(({ id }) => id === by);
+    cells.forEach((cell, place) => {
+      const code = { by, digest, mark: hash(`${cell.id} ${cell.source}`) };
+      sharedModel.insertCell(above + 1 + place, { ...cell, metadata: { [OURS]: { code } } });
+    });
+  });
+  sharedModel.undoManager?.stopCapturing();
+}
+
 /**
  * Put the cells of a reply's code below the cell that asks for them. Earlier cells that were edited or
  * run since stay, and belong to the user from then on.
@@ -135,46 +165,28 @@ const markOf = ({ id, sharedModel }) => hash(`${id} ${sharedModel.getSource()}`)
  * @param {import("./messages.js").Code} message
  * @returns {Omit<import("./messages.js").Coded, "kind" | "key">}
  */
-export function placeCode(model, { cell: by, digest, cells }) {
+export function placeCode(model, message) {
+  const { cell: by, digest, cells } = message;
   const notebook = notebookModel(model);
   const all = cellList(notebook?.cells);
   const nothing = { made: 0, removed: 0, left: 0 };
   const at = all.findIndex(({ id }) => id === by);
   // Before JupyterLab 4.3 a page does not report the waiting cells.
   if (!notebook || !all[at]?.executionState) return { outcome: "refused", ...nothing };
-  const own = all.filter((cell) => cell.getMetadata?.(OURS)?.code?.by === by);
-  if (own.some((cell) => cell.getMetadata?.(OURS).code.digest === digest)) {
-    return { outcome: "same", ...nothing };
-  }
+  const own = all.filter((cell) => codeOf(cell)?.by === by);
+  if (own.some((cell) => codeOf(cell).digest === digest)) return { outcome: "same", ...nothing };
   const queued = all.some((cell) => {
     return cell.type === "code" && cell.id !== by && cell.executionState !== "idle";
   });
   if (queued) return { outcome: "queued", ...nothing };
-  const old = own.filter((cell) => {
-    const ran = cell.executionCount || cell.outputs?.length;
-    return !ran && cell.getMetadata?.(OURS).code.mark === markOf(cell);
-  });
-  const { sharedModel } = notebook;
+  const removed = own.filter(isUntouched);
+  const left = own.filter((cell) => !removed.includes(cell));
   try {
-    // One step of the page's own undo.
-    sharedModel.undoManager?.stopCapturing();
-    sharedModel.transact?.(() => {
-      for (const cell of own) {
-        if (old.includes(cell)) sharedModel.deleteCell(cellList(notebook.cells).indexOf(cell));
-        else cell.deleteMetadata?.(OURS);
-      }
-      const above = cellList(notebook.cells).findIndex(({ id }) => id === by);
-      cells.forEach((cell, place) => {
-        const code = { by, digest, mark: hash(`${cell.id} ${cell.source}`) };
-        sharedModel.insertCell(above + 1 + place, { ...cell, metadata: { [OURS]: { code } } });
-      });
-    });
-    sharedModel.undoManager?.stopCapturing();
+    replaceCode(notebook, message, removed, left);
   } catch {
     return { outcome: "refused", ...nothing };
   }
-  const removed = old.length;
-  return { outcome: "made", made: cells.length, removed, left: own.length - removed };
+  return { outcome: "made", made: cells.length, removed: removed.length, left: left.length };
 }
 
 const ASK_IN_A_CELL = `${NO_CELLS}ask in a %%chat cell instead.`;

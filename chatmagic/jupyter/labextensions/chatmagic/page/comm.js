@@ -41,6 +41,7 @@ class PlainComm {
     this.commId = id;
     /** @type {Promise<void> | undefined} */
     this.subshellStarted = undefined;
+    this.isDisposed = false;
   }
 
   /** @param {object} [data] */
@@ -68,8 +69,19 @@ class PlainComm {
 }
 
 /**
+ * Wait until a comm has its subshell, if it gets one; not for long.
+ * @param {Comm | PlainComm | undefined} comm
+ */
+async function subshellOf(comm) {
+  if (!comm?.subshellStarted) return;
+  const isLate = new Promise((resolve) => setTimeout(resolve, SUBSHELL_MS));
+  await Promise.race([comm.subshellStarted, isLate]).catch(() => {}); // it works without one, too
+}
+
+/**
  * Add the notebook's identity to its execute requests, as a copy of it has the same cells, and the page's
- * name, as another page may have the cells in another order. To those that may ask, add the cells above: the kernel may not have any other message of the page before.
+ * name, as another page may have the cells in another order. To those that may ask, add the cells above:
+ * the kernel may not have any other message of the page before.
  * @param {Kernel & Record<symbol, any>} kernel
  * @param {Context} context
  */
@@ -81,10 +93,10 @@ function nameNotebook(kernel, context) {
     if (metadata.cellId) cellsRunHere(context.model).add(metadata.cellId);
     const above = ASKS.test(content.code) ? cellsAbove(context, metadata.cellId) : undefined;
     const page = context.model[BRIDGE]?.page;
-    const told = {
+    const facts = {
       ...metadata.chatmagic, notebook: notebookId(context), ...(page && { page }), ...(above && { above }),
     };
-    return requestExecute.call(kernel, content, dispose, { ...metadata, chatmagic: told });
+    return requestExecute.call(kernel, content, dispose, { ...metadata, chatmagic: facts });
   };
 }
 
@@ -123,6 +135,7 @@ export class KernelLink {
     }
     kernel.iopubMessage?.connect(this.hear);
     kernel.requestCommInfo?.({ target_name: TARGET }).then(({ content }) => {
+      if (kernel !== this.kernel) return;
       for (const id of Object.keys(content.comms ?? {})) this.find(id);
     }).catch(() => {}); // the kernel is gone
   }
@@ -175,17 +188,20 @@ export class KernelLink {
   /**
    * Send a message that may not wait for the running cells. It goes in a new comm, which has a subshell
    * if kernel and page support that. The comm is never closed, because that would end a subshell that may
-   * be at work.
+   * be at work. Nothing is sent to a kernel that has ended.
    * @param {object} content
    */
   async urge(content) {
     const { kernel } = this;
-    const plain = kernel && !handlesComms(kernel);
-    const comm = plain ? new PlainComm(kernel, URGENT) : kernel?.createComm?.(URGENT);
-    await Promise.race([comm?.subshellStarted, new Promise((go) => setTimeout(go, SUBSHELL_MS))])
-      .catch(() => {});
-    // The kernel may have ended meanwhile, which disposes its comms.
-    if (!comm?.isDisposed) comm?.open(content);
+    if (!kernel) return;
+    try {
+      const comm = handlesComms(kernel) ? kernel.createComm?.(URGENT) : new PlainComm(kernel, URGENT);
+      await subshellOf(comm);
+      // The end of a kernel disposes its comms.
+      if (!comm?.isDisposed) comm?.open(content);
+    } catch {
+      // The kernel has ended.
+    }
   }
 
   /** Leave the bridge; the kernel may open another one. */

@@ -79,8 +79,12 @@ export function plugin({ INotebookTracker, NotebookActions }, widgets) {
       const open = async (/** @type {any} */ { context }) => {
         if (known.has(context)) return;
         known.add(context);
-        await context.ready;
-        new KernelLink(new NotebookViews(context, tracker, NotebookActions));
+        try {
+          await context.ready;
+        } catch {
+          return; // the front end says that the file cannot be loaded
+        }
+        if (!context.isDisposed) new KernelLink(new NotebookViews(context, tracker, NotebookActions));
       };
       tracker.forEach(open);
       tracker.widgetAdded.connect((/** @type {any} */ _tracker, /** @type {any} */ shown) => open(shown));

@@ -13,8 +13,10 @@ export function creditWords(count) {
 /** Return a span of time in words. @param {number} ms 0 or more */
 export function spanWords(ms) {
   const seconds = Math.floor(ms / 1000);
-  const [days, hours] = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24];
-  const [minutes, rest] = [Math.floor(seconds / 60) % 60, seconds % 60];
+  const days = Math.floor(seconds / 86400);
+  const hours = Math.floor(seconds / 3600) % 24;
+  const minutes = Math.floor(seconds / 60) % 60;
+  const rest = seconds % 60;
   if (days) return `${days} d ${hours} h`;
   if (hours) return `${hours} h ${minutes} min`;
   return minutes ? `${minutes} min ${String(rest).padStart(2, "0")} s` : `${rest} s`;
@@ -26,7 +28,8 @@ export function spanWords(ms) {
  * @param {number} now
  */
 export function clockWords(when, now) {
-  const [date, today] = [new Date(when), new Date(now)];
+  const date = new Date(when);
+  const today = new Date(now);
   const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
   if (date.toDateString() === today.toDateString()) return time;
   /** @type {Intl.DateTimeFormatOptions} */

@@ -70,11 +70,11 @@ export class Painter {
       reply.blocks = Array.from({ length: keep }, () => ({ html: "", since: serial - 1 }));
     }
     // A repeated part has been there since it was first sent.
-    const told = blocks.map((html, at) => {
+    const received = blocks.map((html, at) => {
       const known = reply.blocks[keep + at];
       return known?.html === html ? known : { html, since: serial };
     });
-    reply.blocks.splice(keep, Infinity, ...told);
+    reply.blocks.splice(keep, Infinity, ...received);
     Object.assign(reply, { serial, last });
     this.look();
   }

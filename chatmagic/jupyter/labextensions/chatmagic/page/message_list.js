@@ -68,6 +68,10 @@ export class ScrollFollower {
     if (node?.isConnected) this.box.scrollTop += node.offsetTop - before;
   }
 
+  close() {
+    this.observer.disconnect();
+  }
+
   remember() {
     this.top = this.box.scrollTop;
     this.height = this.box.scrollHeight;
@@ -228,28 +232,17 @@ export class Log {
 
   /** Draw the content of the store; a node is made again only if its entry has changed. */
   draw() {
-    const { store } = this;
-    const shown = store.shown();
+    const shown = this.store.shown();
+    const asks = Array.from(this.store.pending.values());
     const old = this.drawn;
     this.drawn = new Map(shown.map((entry) => [entry.id, this.drawEntry(entry, old)]));
-    const asks = Array.from(store.pending.values());
-    for (const live of this.pending.keys()) if (!store.pending.has(live)) this.pending.delete(live);
-    for (const ask of asks) this.drawPending(ask);
-    const placed = (/** @type {?number} */ after) => {
-      return asks.filter((ask) => ask.after === after).map((ask) => this.nodeOf(ask));
-    };
-    const nodes = shown.flatMap(({ id }) => [this.drawn.get(id)?.node ?? [], placed(id)].flat());
-    const last = asks.filter((ask) => ask.after === null || !this.drawn.has(ask.after));
-    if (!store.earlier && document.activeElement === this.earlier) {
-      this.node.focus({ preventScroll: true });
-    }
-    this.earlier.hidden = !store.earlier;
-    this.earlier.textContent = `Show earlier turns (${store.earlier.toLocaleString()} more)`;
-    this.empty.hidden = store.versions.size + asks.length > 0;
-    const all = [this.earlier, this.empty, ...nodes, ...last.map((ask) => this.nodeOf(ask))];
+    this.drawAsks(asks);
+    this.drawEarlier();
+    this.empty.hidden = this.store.versions.size + asks.length > 0;
+    const nodes = this.nodesInOrder(shown, asks);
     // The visible part stays in its place when earlier turns come or go above it.
     const top = Array.from(old.values()).find(({ node }) => nodes.includes(node))?.node;
-    this.scroll.hold(top, () => arrange(this.inner, all));
+    this.scroll.hold(top, () => arrange(this.inner, [this.earlier, this.empty, ...nodes]));
     const replaced = new Set(asks.flatMap((ask) => ask.replaces));
     for (const [id, { node }] of this.drawn) {
       node.classList.toggle("cm-replaced", replaced.has(id));
@@ -257,6 +250,29 @@ export class Log {
     }
     this.painter.look();
     this.scroll.follow();
+  }
+
+  /** Draw the button for the turns before the shown ones; its focus goes to the log if it goes. */
+  drawEarlier() {
+    const { earlier } = this.store;
+    if (!earlier && document.activeElement === this.earlier) this.node.focus({ preventScroll: true });
+    this.earlier.hidden = !earlier;
+    this.earlier.textContent = `Show earlier turns (${earlier.toLocaleString()} more)`;
+  }
+
+  /**
+   * Return the nodes of entries and asks in order: an ask stands behind its turn, or last if that is
+   * not shown.
+   * @param {import("./messages.js").Entry[]} shown
+   * @param {import("./messages.js").Pending[]} asks
+   */
+  nodesInOrder(shown, asks) {
+    const nodes = shown.flatMap(({ id }) => {
+      const behind = asks.filter(({ after }) => after === id);
+      return [this.drawn.get(id)?.node ?? [], ...behind.map((ask) => this.nodeOf(ask))].flat();
+    });
+    const last = asks.filter(({ after }) => after === null || !this.drawn.has(after));
+    return [...nodes, ...last.map((ask) => this.nodeOf(ask))];
   }
 
   /**
@@ -270,17 +286,25 @@ export class Log {
     return { version: entry.version, node: entryNode(entry, this.actions) };
   }
 
-  /** @param {import("./messages.js").Pending} ask */
-  drawPending(ask) {
-    const node = this.pending.get(ask.live) ?? new PendingNode(ask);
-    this.pending.set(ask.live, node);
-    node.show(ask);
-    node.lose(this.lost);
+  /** Draw the asks under way, and no others. @param {import("./messages.js").Pending[]} asks */
+  drawAsks(asks) {
+    for (const live of this.pending.keys()) if (!this.store.pending.has(live)) this.pending.delete(live);
+    for (const ask of asks) {
+      const node = this.pending.get(ask.live) ?? new PendingNode(ask);
+      this.pending.set(ask.live, node);
+      node.show(ask);
+      node.lose(this.lost);
+    }
   }
 
   /** @param {import("./messages.js").Pending} ask */
   nodeOf(ask) {
     return /** @type {PendingNode} */ (this.pending.get(ask.live)).node;
+  }
+
+  close() {
+    this.scroll.close();
+    this.painter.forget();
   }
 
   /** Show on the asks under way whether their kernel is gone. @param {boolean} lost */

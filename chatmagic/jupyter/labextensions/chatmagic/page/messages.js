@@ -69,7 +69,7 @@
  */
 
 /**
- * @typedef {{notebook: string, page?: string, above?: [string, any][]}} Told in the metadata of a
+ * @typedef {{notebook: string, page?: string, above?: [string, any][]}} RequestMetadata in the metadata of a
  *   request to run a cell: its notebook, and its page by the name in its reports; of one that may ask
  *   the ids of the cells above, and sources of Markdown
  */

@@ -132,7 +132,7 @@ export function cellList(cells) {
   return cells ? Array.from({ length: cells.length }, (_, index) => cells.get(index)) : [];
 }
 
-/** The most characters of Markdown above a cell that a page tells. */
+/** The most characters of Markdown above a cell that a request to run it has. */
 const MARKDOWN = 1_000_000;
 
 /**
@@ -147,11 +147,11 @@ export function cellsAbove(context, id) {
   const at = cells.findIndex((cell) => cell.id === id);
   const above = cells.slice(0, Math.max(0, at)).filter(({ type }) => type !== "raw");
   /** @type {[string, ?string][]} */
-  const told = above.map((cell) => {
+  const listed = above.map((cell) => {
     return [cell.id, cell.type === "markdown" ? cell.sharedModel.getSource() : null];
   });
-  const size = told.reduce((sum, [, source]) => sum + (source?.length ?? 0), 0);
-  return at < 0 || size > MARKDOWN ? undefined : told;
+  const size = listed.reduce((sum, [, source]) => sum + (source?.length ?? 0), 0);
+  return at < 0 || size > MARKDOWN ? undefined : listed;
 }
 
 /**
@@ -216,11 +216,11 @@ export function insertCell(model, index, cell) {
  * @param {number} index the cell's
  */
 export function scrollToCell(element, index) {
-  const shown = document.querySelectorAll(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook");
-  const notebook = element.closest(".jp-Notebook") ?? (shown.length === 1 ? shown[0] : null);
+  const visible = document.querySelectorAll(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook");
+  const notebook = element.closest(".jp-Notebook") ?? (visible.length === 1 ? visible[0] : null);
   const scroll = () => {
-    const cell = cellNodes(notebook).find((each) => each.index === index);
-    cell?.node.scrollIntoView({ block: "nearest" });
+    const shown = cellNodes(notebook).find((cell) => cell.index === index);
+    shown?.node.scrollIntoView({ block: "nearest" });
   };
   // One frame for the notebook to insert the cell, and one to lay it out.
   requestAnimationFrame(() => requestAnimationFrame(scroll));

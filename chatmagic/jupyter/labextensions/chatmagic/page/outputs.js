@@ -67,7 +67,7 @@ function addOutput(cells, { cell: id, replaces }, output) {
 export function addLiveOutput(cells, paint, blocks) {
   const { box, live } = paint;
   const own = cells.filter(({ id }) => id === paint.cell);
-  if (!box || liveOutputs(own).some((each) => each.live === live)) return;
+  if (!box || liveOutputs(own).some((output) => output.live === live)) return;
   const html = box.replace("\n</div>", () => `\n${blocks}</div>`);
   addOutput(own, paint, { data: { "text/html": html } });
 }
@@ -79,7 +79,7 @@ export function addLiveOutput(cells, paint, blocks) {
  * @returns {boolean} whether there was one
  */
 export function settleOutputs(cells, { live, data, metadata }) {
-  const shown = liveOutputs(cells).filter((each) => each.live === live);
+  const shown = liveOutputs(cells).filter((output) => output.live === live);
   for (const { outputs, at } of shown) outputs?.set(at, { ...outputs.get(at).toJSON(), data, metadata });
   return shown.length > 0;
 }
@@ -105,9 +105,9 @@ export function addSettledOutput(cells, settled) {
  * @param {import("./live_reply.js").Painter} painter
  */
 export function saveOutputs(cells, painter) {
-  for (const each of liveOutputs(cells)) {
-    const blocks = painter.painted(each.live, each.serial);
-    if (blocks) writeOutput(each, (head, rest) => head + withBlocks(head, rest, blocks));
+  for (const output of liveOutputs(cells)) {
+    const blocks = painter.painted(output.live, output.serial);
+    if (blocks) writeOutput(output, (head, rest) => head + withBlocks(head, rest, blocks));
   }
 }
 
@@ -119,9 +119,9 @@ export function saveOutputs(cells, painter) {
  * @param {Set<string>} lives the names of the replies
  */
 export function endOutputs(cells, painter, lives) {
-  for (const each of liveOutputs(cells).filter(({ live }) => lives.has(live))) {
-    const blocks = painter.painted(each.live, each.serial);
-    writeOutput(each, (head, rest) => {
+  for (const output of liveOutputs(cells).filter(({ live }) => lives.has(live))) {
+    const blocks = painter.painted(output.live, output.serial);
+    writeOutput(output, (head, rest) => {
       const named = head.replace(/ chatmagic-(live|at-\d+)(?=[" ])/g, "");
       const note = rest.match(WAITING)?.[1] ? ENDED_BEFORE : ENDED;
       const all = blocks ? withBlocks(head, rest, blocks) : rest.replace(WAITING, "");

@@ -43,6 +43,10 @@ class Header {
     ]);
   }
 
+  close() {
+    this.gauge.stop();
+  }
+
   /** @param {string} state in a word */
   showState(state) {
     this.badge.textContent = state;
@@ -187,9 +191,8 @@ export class ChatView {
     this.composer.close();
     this.asking.close();
     this.connection.close();
-    this.header.gauge.stop();
-    this.log.scroll.observer.disconnect();
-    this.log.painter.forget();
+    this.header.close();
+    this.log.close();
   }
 
   // Messages of the kernel.
@@ -205,7 +208,7 @@ export class ChatView {
       // It changes nothing else of the view.
       case "paint": return this.log.painter.take(message);
       case "offer": this.asking.takeOffer(message); break;
-      case "stopping": this.asking.heardStop(); break;
+      case "stopping": this.asking.takeStopping(); break;
       case "notice": this.asking.takeNotice(message); break;
       case "insert": this.cells.insert(message); break;
       // After a reload only the page can still reach the output that is saved.

@@ -156,7 +156,7 @@ export class Asking {
    * @param {string} words
    * @param {boolean} wrong
    */
-  giveBack(words, wrong) {
+  returnPrompt(words, wrong) {
     const text = this.sent?.text ?? "";
     this.forget(true);
     this.composer.announce(words, { wrong });
@@ -167,7 +167,7 @@ export class Asking {
   stop() {
     const asks = Array.from(this.store.pending.values());
     const ask = asks.find(({ mine }) => mine) ?? asks.at(-1);
-    if (this.sent) return this.giveBack("Withdrawn before it was sent.", false);
+    if (this.sent) return this.returnPrompt("Withdrawn before it was sent.", false);
     if (!ask || this.connection.lost) return void this.composer.stopEditing();
     this.connection.send({ kind: "stop", live: ask.live });
     if (this.stopped !== ask.live) this.composer.announce("Stopping.");
@@ -176,19 +176,20 @@ export class Asking {
     // cell's own ask is to be stopped.
     clearTimeout(this.timer);
     this.timer = window.setTimeout(
-      () => this.store.pending.has(ask.live) && !this.connection.lost && this.unheard(ask),
+      () => this.store.pending.has(ask.live) && !this.connection.lost && this.insist(ask),
       ask.mine ? ANSWER_MS : INTERRUPT_MS,
     );
   }
 
   /** Act on a Stop that the kernel did not hear. @param {Pending} ask */
-  unheard(ask) {
+  insist(ask) {
     if (ask.mine) this.composer.announce(BUSY_WITH_A_CELL, { wrong: true });
     else if (interruptKernel(this.model)) this.composer.announce("Interrupting the kernel.");
     else this.composer.announce(NO_INTERRUPT, { wrong: true });
   }
 
-  heardStop() {
+  /** Stop waiting: the kernel has heard Stop. */
+  takeStopping() {
     clearTimeout(this.timer);
   }
 
@@ -207,12 +208,12 @@ export class Asking {
   /** @param {import("./messages.js").Notice} notice */
   takeNotice({ nonce, words }) {
     if (nonce === undefined) this.composer.announce(words);
-    else if (this.sent?.nonce === nonce) this.giveBack(words, true);
+    else if (this.sent?.nonce === nonce) this.returnPrompt(words, true);
   }
 
   /** Announce the stage of an ask. @param {Pending} ask */
   takePending(ask) {
-    const silent = this.elsewhere(ask);
+    const silent = this.isAnnouncedElsewhere(ask);
     if (ask.stage === "waiting") this.composer.announce(ask.note, { silent });
     else if (ask.stage === "began" && !silent) this.announced = ask.live;
   }
@@ -231,7 +232,7 @@ export class Asking {
   takeEnd({ live, words, fine, prompt }, ask) {
     if (live === this.withdrawn) return;
     // The view that announced the beginning announces the end, even if a bridge has opened since.
-    const silent = ask !== undefined && live !== this.announced && this.elsewhere(ask);
+    const silent = ask !== undefined && live !== this.announced && this.isAnnouncedElsewhere(ask);
     this.composer.announce(words, { wrong: !fine, silent });
     // The log has the whole text.
     this.composer.status.classList.toggle("cm-brief", !fine);
@@ -240,10 +241,10 @@ export class Asking {
   }
 
   /**
-   * Whether an ask is announced elsewhere: by the view that sent it, the bridge, an older view.
+   * Whether another one announces an ask: the view that sent it, the bridge, an older view.
    * @param {Pending} ask
    */
-  elsewhere(ask) {
+  isAnnouncedElsewhere(ask) {
     if (ask.mine) return ask.live !== this.own;
     const [oldest = this.connection] = panelViews(this.model);
     return bridgeSpeaks(this.model) || oldest !== this.connection;

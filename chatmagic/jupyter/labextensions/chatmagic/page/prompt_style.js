@@ -15,7 +15,7 @@ export class PromptStyle {
   /** Watch these cells, and no others. @param {Cell[]} cells */
   watch(cells) {
     const now = new Set(cells);
-    for (const cell of this.watched.keys()) if (!now.has(cell)) this.watched.delete(cell);
+    for (const cell of this.watched.keys()) if (!now.has(cell)) this.unwatch(cell);
     for (const cell of now) {
       if (cell.type !== "code" || this.watched.has(cell)) continue;
       const look = () => this.look(cell);
@@ -24,6 +24,16 @@ export class PromptStyle {
       cell.mimeTypeChanged.connect(look);
       look();
     }
+  }
+
+  /** Leave a cell as it was. @param {Cell} cell */
+  unwatch(cell) {
+    const watched = this.watched.get(cell);
+    if (!watched) return;
+    cell.contentChanged.disconnect(watched.look);
+    cell.mimeTypeChanged.disconnect(watched.look);
+    this.restore(cell);
+    this.watched.delete(cell);
   }
 
   /** @param {Cell} cell that was edited */
@@ -50,11 +60,6 @@ export class PromptStyle {
 
   /** Leave the cells as they were. */
   stop() {
-    for (const [cell, { look }] of this.watched) {
-      cell.contentChanged.disconnect(look);
-      cell.mimeTypeChanged.disconnect(look);
-      this.restore(cell);
-    }
-    this.watched.clear();
+    for (const cell of this.watched.keys()) this.unwatch(cell);
   }
 }
