@@ -317,9 +317,12 @@ class Book:
         self.activate()
 
     def activate(self) -> None:
-        """Make it the one that commands are about."""
-        self.js("app.shell.activateById(panel.id)")
-        self.until("app.shell.currentWidget === panel")
+        """Make it the one that commands are about.
+
+        It is asked for until it is: a page that is busy with what it opened last may take the
+        focus back from the one that was just activated.
+        """
+        self.until("app.shell.currentWidget === panel || (app.shell.activateById(panel.id), false)")
 
     def js(self, script: str, given: Any = None) -> Any:
         """Run statements in the page, where ``app``, ``panel`` and ``notebook`` are known.
