@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -106,8 +107,9 @@ def is_module(name: str) -> bool:
     return path.is_dir() or path.with_suffix(".py").is_file()
 
 
+@cache
 def imports(path: Path) -> set[str]:
-    """Give every module that a file imports, lazily and for typing too."""
+    """Give every module that a file imports, lazily and for typing too; nobody changes the set."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -132,9 +134,14 @@ def folder_of(module: str) -> str:
     return {"demo": "cli", "install": "cli"}.get(first, "top" if first in TOP else first)
 
 
-@pytest.mark.parametrize("name", modules())
-def test_a_module_imports_from_below(name: str) -> None:
+def test_a_module_imports_from_below() -> None:
     """The direction of the house holds, for lazy imports and those for typing too."""
+    for name in modules():
+        imports_from_below(name)
+
+
+def imports_from_below(name: str) -> None:
+    """Fail if a module imports from a folder or a package that its own folder must not know."""
     folder = folder_of(name)
     for module in imports(PACKAGE / f"{name}.py") - {"chatmagic"}:
         top, _, inner = module.partition(".")
@@ -157,13 +164,13 @@ def loaded(name: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", sorted({*modules()} - {"_fork"}))
-def test_a_lock_is_free_in_a_forked_child(name: str) -> None:
+def test_a_lock_is_free_in_a_forked_child() -> None:
     """Locks are those of ``_fork``, or of objects in its list; cached properties have none."""
-    source = (PACKAGE / f"{name}.py").read_text(encoding="utf-8")
-    if "belongs_to_process(self)" not in source:
-        assert not re.search(r"\bthreading\.(?:R?Lock|Condition|Semaphore)\(", source)
-    assert not re.search(r"(?m)^from functools import .*\bcached_property\b", source)
+    for name in {*modules()} - {"_fork"}:
+        source = (PACKAGE / f"{name}.py").read_text(encoding="utf-8")
+        if "belongs_to_process(self)" not in source:
+            assert not re.search(r"\bthreading\.(?:R?Lock|Condition|Semaphore)\(", source), name
+        assert not re.search(r"(?m)^from functools import .*\bcached_property\b", source), name
 
 
 @pytest.mark.parametrize("folder", MAY_IMPORT)
@@ -174,11 +181,10 @@ def test_a_folder_has_no_circle(folder: str) -> None:
     assert {*graphlib.TopologicalSorter(below).static_order()} == inside
 
 
-@pytest.mark.parametrize("path", PURE, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_pure_module_touches_nothing(path: Path) -> None:
+def test_a_pure_module_touches_nothing() -> None:
     """No clock, disk, environment, network or thread: only what they are given."""
     touching = {"os", "pathlib", "socket", "subprocess", "threading", "time", "tempfile", "io"}
-    assert not imports(path) & touching
+    assert [path for path in PURE if imports(path) & touching] == []
 
 
 def test_the_pure_folders_are_measured() -> None:
@@ -221,17 +227,18 @@ def test_the_top_level_holds_what_it_should() -> None:
     assert visible <= files | {"chatmagic", "notebooks", "tests", "binder"}
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_merge_is_left_open(path: Path) -> None:
+def test_no_merge_is_left_open() -> None:
     """No line is one of those that git writes between two versions of a text."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert not [line for line in lines if line.startswith(("<" * 7 + " ", ">" * 7 + " "))]
+    written = ("<" * 7 + " ", ">" * 7 + " ")
+    for path in TEXTS:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert not [line for line in lines if line.startswith(written)], path
 
 
-@pytest.mark.parametrize("path", WORDED, ids=lambda path: path.name)
-def test_nobody_stumbles_over_a_word(path: Path) -> None:
+def test_nobody_stumbles_over_a_word() -> None:
     """One word for one thing, and none that only the authors know."""
-    assert STUMBLING.findall(path.read_text("utf-8")) == []
+    words = {path.name: STUMBLING.findall(path.read_text("utf-8")) for path in WORDED}
+    assert {name: found for name, found in words.items() if found} == {}
 
 
 def test_every_runtime_package_is_used_or_promised() -> None:
