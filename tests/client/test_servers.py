@@ -70,33 +70,23 @@ def test_the_hosted_services() -> None:
         assert "v1/v1" not in request_url(server.base_url)
 
 
-def habits(server: Server) -> str:
-    """Return the words of the page on a hosted service."""
-    words = ["requires a model"] if server.needs_model else []
-    words += ["tokens of a stream if asked"] if server.stream_usage else []
-    words += [f"`{server.limit_field}`"] if server.limit_field != "max_tokens" else []
-    words += [f"refuses `{field}`" for field in server.refuses]
-    return f" {'; '.join(words)} " if words else " "
+def row(name: str, server: Server) -> str:
+    """Return a server's row of the page."""
+    key = f"`{server.key_variable}`" if server.key_variable else "no key"
+    model = "required" if server.needs_model else "optional"
+    tokens = "asked" if server.stream_usage else "not asked"
+    fields = [f"`{server.limit_field}`"] if server.limit_field != "max_tokens" else []
+    fields += [f"no `{field}`" for field in server.refuses]
+    cells = [f"`{name}`", f"`{server.base_url}`", key, model, tokens, "; ".join(fields)]
+    return "".join(f"| {cell} ".replace("  ", " ") for cell in cells) + "|"
 
 
 def test_the_page_says_the_same() -> None:
     """Each server has its row, in the same order."""
     page = (ROOT / "notebooks" / "reference" / "connect.md").read_text("utf-8")
-    told = "if the request asks for them"
-    known = servers.known_servers()
-    local = [
-        f"| `{name}` | `{server.base_url}` | {'a model' if server.needs_model else 'nothing'} "
-        f"| {told if server.stream_usage else 'always'} |"
-        for name, server in known.items()
-        if name in LOCAL
-    ]
-    hosted = [
-        f"| `{name}` | `{server.base_url}` | `{server.key_variable}` |{habits(server)}|"
-        for name, server in known.items()
-        if name not in LOCAL
-    ]
     table = page.partition("### Services by name")[2].partition("\n### ")[0]
-    assert re.findall(r"^\| `.*", table, re.MULTILINE) == [*local, *hosted]
+    rows = [row(name, server) for name, server in servers.known_servers().items()]
+    assert re.findall(r"^\| `.*", table, re.MULTILINE) == rows
 
 
 def test_the_address_of_a_hosted_service_as_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
