@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
+from libraries import library
 
 from chatmagic.emulator.server import Emulator
 
-if not os.environ.get("CI"):
-    pytest.importorskip("openai")
-import openai
-import pydantic
-
 ASKED: Any = [{"role": "user", "content": "echo:one two three"}]
 PARTS: Any = [{"role": "user", "content": [{"type": "text", "text": "Which city?"}]}]
-City = pydantic.create_model("City", name=(str, ...), people=(int, ...))
 
 
+@pytest.mark.release  # the client alone takes two seconds to import
 def test_a_client_is_answered() -> None:
     """By a reply, a stream with its usage, an instance of a schema, the models and an error."""
+    openai = library("openai")
+    city = library("pydantic").create_model("City", name=(str, ...), people=(int, ...))
     with (
         Emulator() as emulator,
         openai.OpenAI(base_url=f"{emulator.url}/v1", api_key="k", max_retries=0) as client,
@@ -37,8 +34,8 @@ def test_a_client_is_answered() -> None:
         assert completion.choices[0].message.content == "one two three"
         assert completion.usage is not None
         assert completion.usage.completion_tokens == 3
-        parsed = chat.parse(model="emulator", messages=PARTS, response_format=City)
-        assert parsed.choices[0].message.parsed == City(name="a name of the emulator", people=1)
+        parsed = chat.parse(model="emulator", messages=PARTS, response_format=city)
+        assert parsed.choices[0].message.parsed == city(name="a name of the emulator", people=1)
         assert [model.id for model in client.models.list()] == ["emulator"]
         with pytest.raises(openai.AuthenticationError, match="401"):
             client.with_options(api_key="invalid").chat.completions.create(

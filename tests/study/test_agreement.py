@@ -14,9 +14,6 @@ from chatmagic.errors import InputError
 from chatmagic.study import agreement as names
 from chatmagic.study import measures
 
-library("krippendorff")
-library("scipy.stats")
-library("statsmodels.stats.inter_rater")
 HOSTILE = "<img src=x onerror=alert(1)>"
 ALL = [
     names.PAIRS,
@@ -26,6 +23,13 @@ ALL = [
     names.MAJORITY_ACCURACY,
     names.MAJORITY_KAPPA,
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def libraries() -> None:
+    """Ask for what the measures need; to import it takes longer than all tests of a folder."""
+    for name in ("krippendorff", "scipy.stats", "statsmodels.stats.inter_rater"):
+        library(name)
 
 
 @pytest.fixture(autouse=True)

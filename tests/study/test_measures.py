@@ -19,9 +19,6 @@ from chatmagic.study import measures
 from chatmagic.study.measures import Estimate
 
 np: Any = library("numpy")
-library("scipy.stats")
-library("krippendorff")
-library("statsmodels.stats.inter_rater")
 
 DATA_C = (
     (1, 1, None, 1),
@@ -53,6 +50,13 @@ SPATIAL = (
     *(0, 33, 28, 34, 4, 32, 24, 47, 41, 24, 26, 30, 41),
 )
 """Spatial test data A of Efron and Tibshirani (1993), Table 14.1."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def libraries() -> None:
+    """Ask for what the measures need; to import it takes longer than all tests of a folder."""
+    for name in ("krippendorff", "scipy.stats", "statsmodels.stats.inter_rater"):
+        library(name)
 
 
 def counts_c() -> Any:
