@@ -29,14 +29,11 @@ from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette.choice import MAGIC, CassetteConfig
 from chatmagic.cassette.match import Item, Matcher, Query, difference, nearest
 from chatmagic.cassette.notebook_cassette import from_notebook
-from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import ChatError, InputError, NotRecordedError
 from chatmagic.safe_text import counted
 
 AnswerSource = Literal["cassette", "service", "emulator"]
 
-CASSETTE: Final = Endpoint("https://cassette.invalid", "none", None, "the cassette")
-"""Endpoint of a replayed request; no name in ``.invalid`` can be resolved (RFC 2606, 2)."""
 _DOING: Final = {"record": "recording into", "refresh": "refreshing"}
 
 

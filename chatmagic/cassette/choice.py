@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, cast, get_args
+from typing import Final, Literal, cast, get_args
 
 from chatmagic.advice import NO_CASSETTE
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE, first_set
-from chatmagic.client.endpoint import Limits, Timeout
 from chatmagic.errors import InputError
 
 Mode = Literal["live", "record", "replay", "refresh"]
@@ -42,7 +41,7 @@ class CassetteOptions:
 
 @dataclass(frozen=True, slots=True)
 class CassetteConfig:
-    """The active cassette and its mode, and the settings that its requests need without a client.
+    """The active cassette and its mode.
 
     Args:
         path: the file.
@@ -51,10 +50,6 @@ class CassetteConfig:
         by_order: as for :class:`CassetteOptions`.
         file_from: the source of the file, as messages name it.
         mode_from: the source of the mode, as messages name it.
-        timeout: as for :class:`chatmagic.Client`; used if the emulator answers.
-        limits: as for :class:`chatmagic.Client`.
-        extra_body: fields that every request has beside the interface's own.
-        system_role: whether instructions are a message of the role ``system``.
     """
 
     path: Path
@@ -63,10 +58,6 @@ class CassetteConfig:
     by_order: bool = False
     file_from: str = FILE_VARIABLE
     mode_from: str = ""
-    timeout: Timeout | float | None = field(default=None, compare=False)
-    limits: Limits | Mapping[str, int] | None = field(default=None, compare=False)
-    extra_body: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    system_role: bool = field(default=False, compare=False)
 
     @property
     def name(self) -> str:

@@ -267,7 +267,7 @@ def replaying() -> str | None:
     """
     if _value(MODE_VARIABLE).lower() == "replay":
         return f"{MODE_VARIABLE} says replay"
-    replayed = None if kernel is None else kernel.replayed()
+    replayed = None if replayed_here is None else replayed_here()
     if replayed is None:
         return None
     return f"{replayed.name} is replayed here ({replayed.mode_from})"
@@ -394,5 +394,7 @@ def usable_key(key: Secret | None, name: str) -> Secret:
     return key
 
 
+replayed_here: Callable[[], Any] | None = None
+"""Returns the file that the kernel replays, or ``None``; ``None`` without the extension."""
 kernel: Any = None
 """The environment of the kernel's session; ``None`` without the extension."""

@@ -166,6 +166,10 @@ class Endpoint:
         return redacted(shown_url(self.base_url), self.known_keys)
 
 
+NO_SERVICE: Final = Endpoint("https://cassette.invalid", "none", None, "the cassette")
+"""Endpoint of a recorded answer; no name in ``.invalid`` can be resolved (RFC 2606, 2)."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceSetup:
     """Endpoint of a client, its time limits, and its additions to each request.

@@ -24,6 +24,7 @@ from chatmagic.safe_text import one_line
 from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Changed
+from chatmagic.session.features import sends_nothing
 from chatmagic.session.session import Session
 
 
@@ -70,6 +71,10 @@ class Kernel(ConfiguredEnvironment):
     def page(self) -> LivePage:
         """The kernel's live pages."""
         return LivePage(self.shell, self.session, self.settings)
+
+    def is_replaying(self) -> bool:
+        """Return whether nothing is sent, or a setting is wrong."""
+        return sends_nothing(self)
 
     # --- Requests of a session ---------------------------------------------------------------
 

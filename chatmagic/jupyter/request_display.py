@@ -107,17 +107,17 @@ _LOST: Final = (
 
 def _where(preview: Preview) -> list[tuple[str, str]]:
     """Return rows on the address and the headers of the request, without the key."""
-    cassette = preview.cassette
+    answers = preview.answers
     endpoint = preview.endpoint
-    if cassette is not None and cassette.mode == "replay":
-        return [("Cassette", f"{cassette.name} is replayed here, so nothing would be sent.")]
+    if answers is not None and answers.is_replayed:
+        return [(answers.title, f"{answers.name} is replayed here, so nothing would be sent.")]
     rows = []
     if endpoint is not None:
         key = "no key" if endpoint.key is None else f"key sent as {endpoint.auth}"
         others = (f"{one_line(name)}: …" for name in preview.extra_headers)
         rows = [("Posted to", endpoint.posted_to()), ("Headers", ", ".join([key, *others]))]
-    if cassette is not None and cassette.mode == "record":
-        rows.append(("Cassette", f"{cassette.name} answers the requests that it holds."))
+    if answers is not None and answers.may_answer:
+        rows.append((answers.title, f"{answers.name} answers the requests that it holds."))
     return rows
 
 

@@ -28,7 +28,6 @@ from traitlets import (
 from traitlets.config import Application, Config, Configurable
 
 from chatmagic._log import log_swallowed
-from chatmagic.cassette.choice import CassetteOptions
 from chatmagic.client import config, servers
 from chatmagic.client.endpoint import Limits, Timeout, request_fields, request_headers
 from chatmagic.errors import InputError
@@ -95,9 +94,7 @@ class KernelSettings(Configurable):
     homes: dict[str, str | None]
     """The address of each setting that belongs to one."""
     changed_later: set[str]
-    """The names of the cassette's settings that were set after ``%chat_cassette`` ran."""
-    chosen_cassette: CassetteOptions | None = None
-    """The last choice of ``%chat_cassette``; ``None`` before its first use."""
+    """The names of the settings that were set after a feature's command ran."""
     notes: CellNotes | None = None
     """The notes on the cells; ``None`` while the extension is not loaded."""
 

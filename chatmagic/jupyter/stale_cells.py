@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from chatmagic.conversation.staleness import Causes
 from chatmagic.protocol.credits import OTHERS, are_told
 from chatmagic.safe_text import counted
+from chatmagic.session.features import sends_nothing
 from chatmagic.session.meter import Meter
 from chatmagic.session.session import Session
 
@@ -54,7 +55,7 @@ def cost(session: Session, count: int) -> str:
         session: the session.
         count: number of requests.
     """
-    if session.environment.is_replaying():
+    if sends_nothing(session.environment):
         return "a replay costs nothing"
     ledger = session.ledger
     last = next(reversed(ledger.rows), None)

@@ -8,8 +8,7 @@ from html import escape
 from typing import Final
 
 from chatmagic import safe_text
-from chatmagic.cassette.cassette import CASSETTE
-from chatmagic.client.endpoint import Endpoint
+from chatmagic.client.endpoint import NO_SERVICE, Endpoint
 from chatmagic.conversation import magic_line
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import MAIN
@@ -22,7 +21,7 @@ from chatmagic.protocol.api_key import redacted
 from chatmagic.render import gauge, reply_forms
 from chatmagic.render.sanitize import QUIET
 from chatmagic.session.events import Ask
-from chatmagic.session.features import all_settings
+from chatmagic.session.features import all_settings, answer_file
 from chatmagic.session.ledger_row import EMULATOR, service_of
 
 _OWN_LINES: Final = frozenset(
@@ -78,12 +77,12 @@ class Status:
         if self.kernel.is_replaying():
             return "replay"
         try:
-            choice = self.kernel.choice()
+            answers = answer_file(self.kernel)
             endpoint = self.kernel.endpoint()
         except ChatError:
             return "not connected"
         state = "emulator" if endpoint.is_emulator else "live"
-        return state if choice is None else f"{state}, {choice.mode}"
+        return state if answers is None else f"{state}, {answers.mode}"
 
     def defaults(self) -> Ask:
         """Return an empty question with the parameters of the panel's, the defaults of cells."""
@@ -104,10 +103,10 @@ class Status:
         endpoint = session.endpoint
         if state.requests is not None:
             now = self.now()
-            if state.credits and endpoint and (endpoint.is_emulator or endpoint == CASSETTE):
+            if state.credits and endpoint and (endpoint.is_emulator or endpoint == NO_SERVICE):
                 now = state.credits.seen_at  # so that these outputs repeat
             notes.append(crediting.request_line(state.requests, now))
-        if endpoint == CASSETTE:
+        if endpoint == NO_SERVICE:
             notes.append("Replayed from a cassette: figures as recorded, nothing was sent.")
         html, words = gauge.large(state.credits, session.took)
         notes = notes if words else ["No answer has reported credits.", *notes]

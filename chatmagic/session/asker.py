@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Protocol
 
 from chatmagic._fork import Lock
 from chatmagic._log import log_swallowed
 from chatmagic.advice import GOES_ON, Place, note_at, sentences
-from chatmagic.cassette.cassette import CASSETTE
-from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.client import config
-from chatmagic.client.endpoint import Endpoint, ServiceSetup
+from chatmagic.client.endpoint import NO_SERVICE, Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.conversation import continuation
 from chatmagic.conversation.cell_order import Layout
@@ -27,14 +26,16 @@ from chatmagic.errors import ChatError, ChatInterrupted, TooLongError
 from chatmagic.protocol.api_key import refuse_keys
 from chatmagic.protocol.request import Request
 from chatmagic.safe_text import counted
-from chatmagic.session.client_pool import ClientPool, setup_for
+from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.ending import Ending, interrupted
 from chatmagic.session.environment import Environment, RequestSettings
 from chatmagic.session.events import Ask, Outcome
 from chatmagic.session.exchange import Answer, Receiver, Sending, exchange
 from chatmagic.session.feature import Candidate, Feature
+from chatmagic.session.features import answer_file
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.prepare import Prepared, keep, prepare
+from chatmagic.session.source import AnswerFile
 
 
 def order_of(ask: Ask, layout: Layout | None) -> tuple[str, ...] | None:
@@ -60,7 +61,8 @@ class Admitted:
         prepared: the question as it is sent.
         notes: lines to show while the reply is awaited.
         order: hashes of the page's cells from top to bottom, in whose order the turn is kept.
-        settings: the settings of the request, and of its address.
+        settings: the settings of the question, with its address.
+        setup: the settings of its request, before the address is known.
     """
 
     ask: Ask
@@ -68,6 +70,7 @@ class Admitted:
     notes: tuple[str, ...]
     order: tuple[str, ...] | None
     settings: RequestSettings
+    setup: ServiceSetup
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class Preview:
         request: the request.
         parts: its parts with their sizes.
         endpoint: endpoint of the request; ``None`` in a replay without a service.
-        cassette: the chosen cassette; ``None`` for none.
+        answers: the chosen file of recorded answers; ``None`` for none.
         extra_headers: names of the headers beside the connection's own.
         rate: tokens for each character, for an estimate; ``None`` if unknown.
         notes: notes on the request, a line each.
@@ -87,7 +90,7 @@ class Preview:
     request: Request
     parts: tuple[Part, ...]
     endpoint: Endpoint | None
-    cassette: CassetteConfig | None
+    answers: AnswerFile | None
     extra_headers: tuple[str, ...]
     rate: float | None
     notes: tuple[str, ...]
@@ -164,26 +167,30 @@ class Asker:
             ChatError: it cannot be sent, or may not be.
         """
         settings = self._settings()
-        for feature in self._session.features:
-            feature.start_question(settings)
+        environment = self._session.environment
+        has_answers = self._has_answers()
         layout = self.layout_of(ask)
         aside = None if layout is None else self._session.conversation.follow(layout)
         order = order_of(ask, layout)
         window = ask.window_in(self._session.conversation, order) if ask.history else NOTHING
         window = ask.instruct(window)
-        prepared = prepare(ask, window, self._session.environment.named, settings.before_address)
-        admitted = self._looked_up(Admitted(ask, prepared, (), order, settings))
+        setup = _request_setup(settings, has_answers=has_answers)
+        prepared = prepare(ask, window, environment.named, setup)
+        admitted = self._looked_up(Admitted(ask, prepared, (), order, settings, setup))
         place = self._session.place
         news = [
             note_at(note, place) for feature in self._session.features for note in feature.news()
         ]
-        lookup = admitted.prepared.lookup
-        found = () if lookup is None else lookup.notes
-        without: list[str] = []
-        if admitted.prepared.source == "service":
-            without = self._notes(prepared, settings.service)
-        notes = (*removal_note(aside), *news, *found, *prepared.notes, *without)
+        source = admitted.prepared.source
+        changed = self._notes(prepared, settings.service) if source.is_service else []
+        notes = (*removal_note(aside), *news, *source.notes, *prepared.notes, *changed)
         return replace(admitted, notes=notes)
+
+    def _has_answers(self) -> bool:
+        """Let each feature prepare itself; return whether one has answers of its own."""
+        environment = self._session.environment
+        started = [feature.start_question(environment) for feature in self._session.features]
+        return any(started)
 
     def _notes(self, prepared: Prepared, service: ServiceSetup | None) -> list[str]:
         """Return the notes of the features on a question that a service answers."""
@@ -200,7 +207,7 @@ class Asker:
         settings = admitted.settings
         for feature in self._session.features:
             prepared = feature.with_source(prepared, settings)
-        if prepared.source == "service":
+        if prepared.source.is_service:
             self._check(Candidate(prepared, settings.service.endpoint))
         return replace(admitted, prepared=prepared)
 
@@ -215,14 +222,10 @@ class Asker:
             raise ChatInterrupted("Interrupted before it was sent.")
         prepared = admitted.prepared
         source = prepared.source
-
-        def setup() -> ServiceSetup:
-            if source == "service":
-                return admitted.settings.service
-            return setup_for(source, self._session.environment, admitted.settings.cassette)
-
         with self._session.state_lock:
-            client = self._session.clients.client(source, setup)
+            client = self._session.clients.client(
+                source.name, partial(source.setup, admitted.settings)
+            )
         sending = Sending(
             client=client,
             request=prepared.request,
@@ -232,7 +235,7 @@ class Asker:
             halt=halt,
             receiver=receiver,
             question=prepared.ask,
-            lookup=prepared.lookup,
+            source=source,
         )
         return exchange(sending, self._session.features)
 
@@ -273,7 +276,7 @@ class Asker:
                     admitted.ask,
                     window,
                     self._session.environment.named,
-                    admitted.settings.before_address,
+                    admitted.setup,
                     left_out=left_out,
                 )
                 shorter = self._looked_up(replace(admitted, prepared=prepared))
@@ -317,8 +320,8 @@ class Asker:
         """
         ask.refuse_empty()
         settings = self._settings()
-        cassette = settings.cassette
-        service = self._service_of(settings)
+        answers = answer_file(self._session.environment)
+        service = self._service_of(settings, answers)
         conversation = copy(self._session.conversation)
         layout = self.layout_of(ask)
         if layout is not None:
@@ -326,37 +329,39 @@ class Asker:
         order = order_of(ask, layout)
         window = ask.window_in(conversation, order) if ask.history else NOTHING
         window = ask.instruct(window)
-        prepared = prepare(ask, window, self._session.environment.named, settings.before_address)
-        return self._checked(prepared, service, cassette)
+        setup = _request_setup(settings, has_answers=answers is not None)
+        prepared = prepare(ask, window, self._session.environment.named, setup)
+        return self._checked(prepared, service, answers)
 
     def _settings(self) -> RequestSettings:
         """Return the settings of a question that is asked now."""
         given = self._session.clients.given
         return self._session.environment.current(None if given is None else given.setup)
 
-    def _service_of(self, settings: RequestSettings) -> ServiceSetup | None:
+    def _service_of(
+        self, settings: RequestSettings, answers: AnswerFile | None
+    ) -> ServiceSetup | None:
         """Return the service of a preview; ``None`` in a replay without one."""
-        cassette = settings.cassette
         try:
             return settings.service
         except ChatError as error:
-            if cassette is None or cassette.mode != "replay":
+            if answers is None or not answers.is_replayed:
                 raise
             log_swallowed(error)
             return None
 
     def _checked(
-        self, prepared: Prepared, service: ServiceSetup | None, cassette: CassetteConfig | None
+        self, prepared: Prepared, service: ServiceSetup | None, answers: AnswerFile | None
     ) -> Preview:
         """Return the preview of a prepared question, if it could be sent."""
         ask = prepared.ask
         request = prepared.request
         endpoint = None if service is None else service.endpoint
-        is_replayable = endpoint is None or (cassette is not None and cassette.mode != "refresh")
+        is_replayable = endpoint is None or (answers is not None and answers.may_answer)
         self._check(
-            Candidate(prepared, endpoint or CASSETTE, is_sent=False, is_replayable=is_replayable)
+            Candidate(prepared, endpoint or NO_SERVICE, is_sent=False, is_replayable=is_replayable)
         )
-        # An answer from a cassette needs no key, and may be there for this request.
+        # A recorded answer needs no key, and may be there for this request.
         if endpoint is not None and not is_replayable:
             endpoint.refuse_no_key()
         for feature in self._session.features:
@@ -369,11 +374,22 @@ class Asker:
             request=request,
             parts=prepared.parts,
             endpoint=endpoint,
-            cassette=cassette,
+            answers=answers,
             extra_headers=tuple(headers or ()),
             rate=self._session.ledger.token_rate,
             notes=(*prepared.notes, *self._notes(prepared, service)),
         )
+
+
+def _request_setup(settings: RequestSettings, *, has_answers: bool) -> ServiceSetup:
+    """Return the settings of a request, for which recorded answers need no address.
+
+    Raises:
+        ChatError: no address is known, or a setting cannot be used.
+    """
+    if settings.given is not None:
+        return settings.given
+    return settings.without_service if has_answers else settings.service
 
 
 def removal_note(change: Change | None) -> list[str]:

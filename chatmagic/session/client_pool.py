@@ -4,38 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from chatmagic.cassette.cassette import CASSETTE, AnswerSource
-from chatmagic.cassette.choice import CassetteConfig
-from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.client.credit_tracker import CreditTracker
-from chatmagic.client.endpoint import (
-    ServiceSetup,
-)
-from chatmagic.protocol import url
-from chatmagic.session.environment import Environment
-
-
-def setup_for(
-    source: AnswerSource, environment: Environment, cassette: CassetteConfig | None
-) -> ServiceSetup:
-    """Return the address and the options of a source of answers.
-
-    Args:
-        source: the service, the emulator or the cassette.
-        environment: the source of the service and the emulator.
-        cassette: the cassette that is chosen; ``None`` for none.
-
-    Raises:
-        ChatError: a setting cannot be used.
-    """
-    if source == "service" or cassette is None:
-        return environment.service()
-    endpoint = CASSETTE
-    if source == "emulator":
-        practice = config.first_address([(url.EMULATOR, "--else emulator")])
-        endpoint = config.with_local_emulator(practice)
-    return ServiceSetup(endpoint, cassette.timeout, cassette.extra_body, limits=cassette.limits)
+from chatmagic.client.endpoint import ServiceSetup
 
 
 class ClientPool:
@@ -50,18 +21,18 @@ class ClientPool:
         self.given = given
         self.latest = given
         """The client of the latest ask; ``None`` before the first."""
-        self._made: dict[AnswerSource, Client] = {}
+        self._made: dict[str, Client] = {}
 
     @property
     def credit_state(self) -> CreditTracker:
         """The credits that the client of the latest ask knows."""
         return CreditTracker() if self.latest is None else self.latest.credit_tracker
 
-    def client(self, source: AnswerSource, setup: Callable[[], ServiceSetup]) -> Client:
+    def client(self, source: str, setup: Callable[[], ServiceSetup]) -> Client:
         """Return the client for an ask: the kept one, if its setup is still the same.
 
         Args:
-            source: the service, the emulator or the cassette.
+            source: name of the source of the answer; ``service`` is the service.
             setup: returns the endpoint and its settings; not called for a given client.
 
         Raises:

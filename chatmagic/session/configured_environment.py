@@ -8,15 +8,15 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from chatmagic._cached import cached_property
 from chatmagic.advice import ADDRESS_CHOICE, Note, Place, note_at
-from chatmagic.cassette.choice import CassetteConfig, CassetteOptions, resolve
 from chatmagic.client import config, key_store, servers
 from chatmagic.client.endpoint import (
     ADDRESS_SETTINGS,
     AUTH_VARIABLE,
+    NO_SERVICE,
     Endpoint,
     ServiceSetup,
     request_fields,
@@ -26,6 +26,8 @@ from chatmagic.errors import ChatError, InputError
 from chatmagic.protocol import url
 from chatmagic.protocol.api_key import Secret
 from chatmagic.session.environment import Environment, RequestSettings
+
+_ChoiceT = TypeVar("_ChoiceT")
 
 
 class ConfiguredEnvironment(Environment):
@@ -50,6 +52,7 @@ class ConfiguredEnvironment(Environment):
         """The keys that were typed here, by the place that each belongs to."""
         self.agreed: dict[str, str] = {}
         """The variables whose key a person lets go to a place, by that place."""
+        self._choices: dict[type, Any] = {}
         self._emulator: Any = None
         self._emulator_at = "", Secret("none")
 
@@ -72,7 +75,7 @@ class ConfiguredEnvironment(Environment):
             self.belong_here({"model"})
 
     def resume(self, earlier: ConfiguredEnvironment) -> None:
-        """Keep the connection of an earlier environment of the same place, and the keys for it.
+        """Keep what was chosen in an earlier environment of the same place, and its keys.
 
         Args:
             earlier: the environment, whose conversation continues, too.
@@ -82,9 +85,10 @@ class ConfiguredEnvironment(Environment):
         self.emulator_clock = earlier.emulator_clock
         self.typed = earlier.typed
         self.agreed = earlier.agreed
+        self._choices = earlier._choices
 
     def has_person(self) -> bool:
-        """Return whether a person has asked here, so that a cassette records by itself."""
+        """Return whether a person has asked here, who does what a program would not."""
         return self.is_watched()
 
     def notify(self, line: Note) -> None:
@@ -111,14 +115,6 @@ class ConfiguredEnvironment(Environment):
         """
         return self.current().service
 
-    def cassette(self) -> CassetteConfig | None:
-        """Return the cassette that the session inserts now; ``None`` for none.
-
-        Raises:
-            InputError: the settings contradict each other.
-        """
-        return self.current().cassette
-
     def setting(self, name: str) -> str | None:
         """Return the value of a feature's setting, as it was typed; ``None`` for none.
 
@@ -140,19 +136,31 @@ class ConfiguredEnvironment(Environment):
         self._emulator.settings = settings
         return self._emulator_at
 
-    def choice(self) -> CassetteConfig | None:
-        """Return the cassette that is chosen now; ``None`` for none.
+    def choose_by_command(self, choice: object) -> None:
+        """Keep what a feature's command chose, which counts before the settings of now.
 
-        Raises:
-            InputError: the settings contradict each other.
+        Args:
+            choice: the choice; the only one of its class.
         """
-        return resolve(
-            os.environ,
-            self.settings.chosen_cassette,
-            CassetteOptions(self.setting("cassette"), self.setting("mode")),
-            changed_later=self.settings.changed_later & {"cassette", "mode"},
-            interactive=self.has_person(),
-        )
+        self._choices[type(choice)] = choice
+        self.settings.changed_later.clear()
+
+    def command_choice(self, kind: type[_ChoiceT]) -> _ChoiceT | None:
+        """Return what a feature's command chose last; ``None`` before its first use.
+
+        Args:
+            kind: the class of the choice.
+        """
+        choice: _ChoiceT | None = self._choices.get(kind)
+        return choice
+
+    def set_since_chosen(self, name: str) -> bool:
+        """Return whether a feature's setting was set after its command chose.
+
+        Args:
+            name: the setting's name.
+        """
+        return name in self.settings.changed_later
 
     def address(self) -> Endpoint:
         """Return the address that takes precedence, without a key.
@@ -306,21 +314,18 @@ class AddressSettings(RequestSettings):
         )
 
     @cached_property
-    def cassette(self) -> CassetteConfig | None:
-        """The cassette that the session inserts now; ``None`` for none.
+    def without_service(self) -> ServiceSetup:
+        """The settings of a request that no service answers, for which no address need be known.
 
         Raises:
-            InputError: the settings contradict each other.
+            InputError: a setting cannot be used.
         """
-        choice = self._configured.choice()
-        if choice is None:
-            return None
-        return replace(
-            choice,
+        return ServiceSetup(
+            NO_SERVICE,
             timeout=self._settings.timeout,
-            limits=self._settings.limits,
             extra_body=self.extra_body,
             system_role=bool(self.of_this_address("system_role")),
+            limits=self._settings.limits,
         )
 
     @cached_property

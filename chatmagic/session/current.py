@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._fork import Lock
 from chatmagic.client import config
 from chatmagic.session.environment import Environment, of_process
+from chatmagic.session.features import replayed_file
 from chatmagic.session.session import Session
 
 _current: Session | None = None
@@ -43,6 +44,7 @@ def use_environment(environment: Environment | None) -> None:
     """
     with _lock:
         config.kernel = environment
+        config.replayed_here = None if environment is None else partial(replayed_file, environment)
         if _current is not None:
             _current.environment = of_process()
 

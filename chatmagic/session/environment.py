@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from chatmagic import _started_emulators
 from chatmagic._cached import cached_property
 from chatmagic.advice import Note, Place, note_at
-from chatmagic.cassette.choice import CassetteConfig, resolve
 from chatmagic.client import config
-from chatmagic.client.endpoint import (
-    Endpoint,
-    ServiceSetup,
-    request_fields,
-)
+from chatmagic.client.endpoint import NO_SERVICE, Endpoint, ServiceSetup, request_fields
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.errors import ChatError, InputError
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.safe_text import one_line
+
+_ChoiceT = TypeVar("_ChoiceT")
 
 
 class RequestSettings:
@@ -50,23 +45,14 @@ class RequestSettings:
         """Return the endpoint of the environment and its settings."""
         return self._environment.service()
 
-    @property
-    def before_address(self) -> ServiceSetup | CassetteConfig:
-        """The settings that a request has before its address is known.
-
-        Raises:
-            ChatError: no address is known, or a setting cannot be used.
-        """
-        return self.given or self.cassette or self.service
-
     @cached_property
-    def cassette(self) -> CassetteConfig | None:
-        """The cassette that is chosen; ``None`` for none.
+    def without_service(self) -> ServiceSetup:
+        """The settings of a request that no service answers, for which no address need be known.
 
         Raises:
-            InputError: the settings contradict each other.
+            InputError: a setting cannot be used.
         """
-        return self._environment.cassette()
+        return ServiceSetup(NO_SERVICE, extra_body=self._environment.fields())
 
 
 class Environment:
@@ -111,31 +97,6 @@ class Environment:
         """
         return request_fields(None, config.model_of_environment())
 
-    def cassette(self) -> CassetteConfig | None:
-        """Return the cassette that is chosen; ``None`` for none.
-
-        Raises:
-            InputError: the settings contradict each other.
-        """
-        choice = resolve(os.environ)
-        return None if choice is None else replace(choice, extra_body=self.fields())
-
-    def replayed(self) -> CassetteConfig | None:
-        """Return the cassette that is replayed, so that nothing is sent; ``None`` for none.
-
-        Raises:
-            InputError: the settings contradict each other.
-        """
-        choice = self.cassette()
-        return choice if choice is not None and choice.mode == "replay" else None
-
-    def is_replaying(self) -> bool:
-        """Return whether nothing is sent, or a setting is wrong."""
-        try:
-            return self.replayed() is not None
-        except ChatError:
-            return True
-
     def cell(self) -> tuple[str | None, str | None]:
         """Return the hash of the running cell and the identity of its execution, if known.
 
@@ -167,6 +128,10 @@ class Environment:
             hint="Give the schema itself: ask(…, schema=…).",
         )
 
+    def has_person(self) -> bool:
+        """Return whether a person has asked here, who does what a program would not."""
+        return False
+
     def is_watched(self) -> bool:
         """Return whether a person sees printed text while it is printed."""
         return sys.stderr is not None and sys.stderr.isatty()
@@ -179,6 +144,24 @@ class Environment:
         """
         del name
         return None
+
+    def command_choice(self, kind: type[_ChoiceT]) -> _ChoiceT | None:
+        """Return what a feature's command chose last; ``None`` before its first use.
+
+        Args:
+            kind: the class of the choice.
+        """
+        del kind
+        return None
+
+    def set_since_chosen(self, name: str) -> bool:
+        """Return whether a feature's setting was set after its command chose.
+
+        Args:
+            name: the setting's name.
+        """
+        del name
+        return False
 
     def is_practice(self) -> bool:
         """Return whether questions go to an emulator of this process, which no budget counts."""

@@ -12,7 +12,6 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from chatmagic.cassette.cassette import Lookup
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import Transport
@@ -21,6 +20,7 @@ from chatmagic.conversation.question import RequestFacts
 from chatmagic.errors import ChatInterrupted
 from chatmagic.models import Reply
 from chatmagic.protocol.request import Request
+from chatmagic.session.source import SERVICE, Source
 
 Entry = Literal[AskEntry, "map", "models", "doctor"]
 """Place of a request."""
@@ -63,7 +63,7 @@ class Sending:
         halt: stops it from another thread.
         receiver: takes the answer while it arrives.
         question: the question; ``None`` for a request that is made by chatmagic.
-        lookup: the source of the answer while a cassette is active.
+        source: the source of the answer.
         through: layer between the client and its transport; ``None`` for none.
     """
 
@@ -76,7 +76,7 @@ class Sending:
     halt: Halt = field(default_factory=Halt)
     receiver: Receiver = field(default_factory=Receiver)
     question: RequestFacts | None = None
-    lookup: Lookup | None = None
+    source: Source = SERVICE
     through: Callable[[Transport], Transport] | None = None
 
 

@@ -17,9 +17,10 @@ from chatmagic.errors import InputError
 from chatmagic.models import Reply
 from chatmagic.protocol.request import Request
 from chatmagic.session.configured_environment import ConfiguredEnvironment
-from chatmagic.session.environment import RequestSettings
+from chatmagic.session.environment import Environment, RequestSettings
 from chatmagic.session.exchange import Answer, Sending
 from chatmagic.session.prepare import Prepared
+from chatmagic.session.source import AnswerFile
 
 Mark = Literal["ok", "!!", "!", "?"]
 """Mark of a line: fine; a fault that prevents an answer; unwise or slow; unknown."""
@@ -87,7 +88,7 @@ class Candidate:
         prepared: the question.
         endpoint: the address that it would be sent to.
         is_sent: whether it is sent next; otherwise it is a preview.
-        is_replayable: whether a cassette may answer it, so that nothing would be sent.
+        is_replayable: whether a recorded answer may be there, so that nothing would be sent.
     """
 
     prepared: Prepared
@@ -118,15 +119,30 @@ class Feature:
         """
         return proceed(sending)
 
-    def start_question(self, settings: RequestSettings) -> None:
-        """Prepare itself for a question.
+    @classmethod
+    def answer_file(cls, environment: Environment) -> AnswerFile | None:
+        """Return the file of recorded answers that is chosen; ``None`` for none.
 
         Args:
-            settings: the settings of the question.
+            environment: the settings of the place.
+
+        Raises:
+            InputError: the settings contradict each other.
+        """
+        del environment
+        return None
+
+    def start_question(self, environment: Environment) -> bool:
+        """Prepare itself for a question, and return whether it has answers of its own.
+
+        Args:
+            environment: the settings of the place.
 
         Raises:
             ChatError: a setting cannot be used; nothing was sent.
         """
+        del environment
+        return False
 
     def with_source(self, prepared: Prepared, settings: RequestSettings) -> Prepared:
         """Return a question with the source of its answer, if it is another than the service.

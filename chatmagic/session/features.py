@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from chatmagic._fork import Lock
 from chatmagic.advice import Note
+from chatmagic.errors import ChatError
 from chatmagic.session.budget_limit import Budgets
 from chatmagic.session.environment import Environment, of_process
 from chatmagic.session.feature import Feature, Setting
@@ -19,6 +20,7 @@ from chatmagic.session.key_note import KeyNote
 from chatmagic.session.ledger import Ledger, Limit
 from chatmagic.session.recorder import Recorder
 from chatmagic.session.secret_check import SecretCheck
+from chatmagic.session.source import AnswerFile
 
 
 class Host(Protocol):
@@ -67,6 +69,44 @@ def new_ledger(environment: Callable[[], Environment] = of_process) -> Ledger:
         environment: returns the environment of the process.
     """
     return Ledger(environment, [kind for kind in FEATURES if issubclass(kind, Limit)])
+
+
+def answer_file(environment: Environment) -> AnswerFile | None:
+    """Return the file of recorded answers that is chosen in a place; ``None`` for none.
+
+    Args:
+        environment: the settings of the place.
+
+    Raises:
+        InputError: the settings contradict each other.
+    """
+    chosen = (kind.answer_file(environment) for kind in FEATURES)
+    return next(filter(None, chosen), None)
+
+
+def replayed_file(environment: Environment) -> AnswerFile | None:
+    """Return the file that is replayed in a place, so that nothing is sent; ``None`` for none.
+
+    Args:
+        environment: the settings of the place.
+
+    Raises:
+        InputError: the settings contradict each other.
+    """
+    chosen = answer_file(environment)
+    return chosen if chosen is not None and chosen.is_replayed else None
+
+
+def sends_nothing(environment: Environment) -> bool:
+    """Return whether nothing is sent from a place, also because a setting is wrong.
+
+    Args:
+        environment: the settings of the place.
+    """
+    try:
+        return replayed_file(environment) is not None
+    except ChatError:
+        return True
 
 
 def all_settings() -> list[Setting]:

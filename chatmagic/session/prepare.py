@@ -12,9 +12,6 @@ from typing import Any, Protocol
 
 from chatmagic import _json
 from chatmagic._json import shared_fields
-from chatmagic.archive.interaction import Interaction
-from chatmagic.cassette.cassette import AnswerSource, Lookup
-from chatmagic.cassette.match import Query
 from chatmagic.conversation import continuation, likely_mistakes, template
 from chatmagic.conversation.question import (
     NO_PARAMETERS,
@@ -28,12 +25,13 @@ from chatmagic.conversation.steering import instructed, instructions_note
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
-from chatmagic.models import Message, Reply
+from chatmagic.models import Reply
 from chatmagic.protocol.request import Request
 from chatmagic.render import reply_forms
 from chatmagic.safe_text import counted, one_line
 from chatmagic.session import forms
 from chatmagic.session.events import Ask
+from chatmagic.session.source import SERVICE, Source
 
 
 class Setup(Protocol):
@@ -59,7 +57,7 @@ class Prepared:
         digest: digest of the request without Markdown cells, which not every run knows.
         notes: lines on the request, if it does not carry exactly the turns above.
         left_out: number of the oldest turns that are left out because the request was too long.
-        lookup: the source of the answer while a cassette is active.
+        source: the source of the answer.
     """
 
     ask: Ask
@@ -68,27 +66,7 @@ class Prepared:
     digest: str
     notes: tuple[str, ...]
     left_out: int = 0
-    lookup: Lookup | None = None
-
-    @property
-    def source(self) -> AnswerSource:
-        """The source of the answer: the service, unless a cassette gives it or names another."""
-        return "service" if self.lookup is None else self.lookup.source
-
-    @property
-    def query(self) -> Query:
-        """The request as a cassette looks it up."""
-        ask, window = self.ask.as_sent(self.window)
-        messages = (*window.messages, Message("user", ask.prompt))
-        asked = Interaction.asked(
-            self.request,
-            messages,
-            window.instructions,
-            digest=self.digest,
-            typed=ask.typed,
-            owner=ask.owner,
-        )
-        return Query(asked, ask.execution)
+    source: Source = SERVICE
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -215,16 +193,7 @@ def keep(prepared: Prepared, reply: Reply, earlier: Sequence[Turn]) -> tuple[Tur
         reply: its reply, whole or in part.
         earlier: the earlier replies to the question, oldest first.
     """
-    lookup = prepared.lookup
-    if lookup is not None and lookup.interaction is not None:
-        reply = replace(
-            reply,
-            took=lookup.interaction.took,
-            recorded=lookup.interaction.origin,
-            by_order=lookup.by_order,
-            seconds=lookup.interaction.seconds,
-        )
-    turn = _turn(prepared, reply)
+    turn = _turn(prepared, prepared.source.completed(reply))
     record = _record_of(prepared, turn, earlier)
     record = record if prepared.ask.keep_values else record.bare
     return replace(turn, record=record), record

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import ClassVar, Final
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final
 
 from chatmagic._fork import Lock, belongs_to_process
 from chatmagic.advice import Note, Place, note_at, sentences
+from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette import transports
 from chatmagic.cassette.active import ActiveCassette
-from chatmagic.cassette.cassette import Cassette
-from chatmagic.cassette.choice import MODES
+from chatmagic.cassette.cassette import Cassette, Lookup
+from chatmagic.cassette.choice import MODES, CassetteConfig, CassetteOptions, resolve
+from chatmagic.cassette.match import Query
 from chatmagic.cassette.transports import RecordingTransport
+from chatmagic.client import config
+from chatmagic.client.endpoint import ServiceSetup
 from chatmagic.errors import ChatError
+from chatmagic.models import Message, Reply
+from chatmagic.protocol import url
 from chatmagic.safe_text import counted
 from chatmagic.session.configured_environment import ConfiguredEnvironment
-from chatmagic.session.environment import RequestSettings
+from chatmagic.session.environment import Environment, RequestSettings
 from chatmagic.session.exchange import Answer, Sending, send_request
 from chatmagic.session.feature import Feature, Line, Setting, one_of
 from chatmagic.session.prepare import Prepared
+from chatmagic.session.source import AnswerFile, Source
 
 CASSETTE_MODES: Final = {
     "record": "recorded requests are answered from it, others are sent and saved",
@@ -28,6 +36,88 @@ CASSETTE_MODES: Final = {
 }
 """The modes of a cassette, and their effects."""
 _OTHER_COPY: Final = "Put back a whole copy of the file, or choose another one."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CassetteSource(Source):
+    """Source that the active cassette found for a question.
+
+    Args:
+        lookup: the answer that it holds, or the source that it names.
+    """
+
+    lookup: Lookup
+
+    def setup(self, settings: RequestSettings) -> ServiceSetup:
+        """Return the service's address, the emulator's, or one to which nothing is sent.
+
+        Args:
+            settings: the settings of the question.
+
+        Raises:
+            ChatError: a setting cannot be used.
+        """
+        if self.is_service:
+            return settings.service
+        setup = settings.without_service
+        if self.name == "emulator":
+            practice = config.first_address([(url.EMULATOR, "--else emulator")])
+            setup = replace(setup, endpoint=config.with_local_emulator(practice))
+        return setup
+
+    def completed(self, reply: Reply[Any]) -> Reply[Any]:
+        """Return a reply; a recorded one has the facts of its recording.
+
+        Args:
+            reply: the reply.
+        """
+        recorded = self.lookup.interaction
+        if recorded is None:
+            return reply
+        return replace(
+            reply,
+            took=recorded.took,
+            recorded=recorded.origin,
+            by_order=self.lookup.by_order,
+            seconds=recorded.seconds,
+        )
+
+
+def chosen_cassette(environment: Environment) -> CassetteConfig | None:
+    """Return the cassette that is chosen in a place, and its mode; ``None`` for none.
+
+    Args:
+        environment: the settings of the place.
+
+    Raises:
+        InputError: the settings contradict each other.
+    """
+    names = {setting.name for setting in Recorder.settings}
+    return resolve(
+        os.environ,
+        environment.command_choice(CassetteOptions),
+        CassetteOptions(environment.setting("cassette"), environment.setting("mode")),
+        changed_later={name for name in names if environment.set_since_chosen(name)},
+        interactive=environment.has_person(),
+    )
+
+
+def query_of(prepared: Prepared) -> Query:
+    """Return a question as a cassette looks it up.
+
+    Args:
+        prepared: the question.
+    """
+    ask, window = prepared.ask.as_sent(prepared.window)
+    asked = Interaction.asked(
+        prepared.request,
+        (*window.messages, Message("user", ask.prompt)),
+        window.instructions,
+        digest=prepared.digest,
+        typed=ask.typed,
+        owner=ask.owner,
+    )
+    return Query(asked, ask.execution)
 
 
 class Recorder(Feature):
@@ -64,10 +154,11 @@ class Recorder(Feature):
             sending: the request, with the source of its answer.
             proceed: the next step.
         """
-        lookup = sending.lookup
+        source = sending.source
         cassette = self.cassette.current
-        if lookup is None or cassette is None:
+        if cassette is None or not isinstance(source, CassetteSource):
             return proceed(sending)
+        lookup = source.lookup
         answers: list[RecordingTransport] = []
         passed = replace(sending, through=transports.through(lookup, answers.append))
         if lookup.interaction is not None:
@@ -89,16 +180,33 @@ class Recorder(Feature):
                     return replace(answer, problem=error)
         return answer
 
-    def start_question(self, settings: RequestSettings) -> None:
-        """Insert the chosen cassette.
+    @classmethod
+    def answer_file(cls, environment: Environment) -> AnswerFile | None:
+        """Return the cassette that is chosen; ``None`` for none.
 
         Args:
-            settings: the settings of the question.
+            environment: the settings of the place.
+
+        Raises:
+            InputError: the settings contradict each other.
+        """
+        choice = chosen_cassette(environment)
+        if choice is None:
+            return None
+        return AnswerFile("Cassette", choice.name, choice.mode, choice.mode_from)
+
+    def start_question(self, environment: Environment) -> bool:
+        """Insert the chosen cassette, and return whether there is one.
+
+        Args:
+            environment: the settings of the place.
 
         Raises:
             ChatError: the cassette cannot be used.
         """
-        self.cassette.insert(settings.cassette)
+        choice = chosen_cassette(environment)
+        self.cassette.insert(choice)
+        return choice is not None
 
     def with_source(self, prepared: Prepared, settings: RequestSettings) -> Prepared:
         """Return a question as it is looked up in the cassette, if one is active.
@@ -114,8 +222,9 @@ class Recorder(Feature):
         cassette = self.cassette.current
         if cassette is None:
             return prepared
-        lookup = cassette.look_up(prepared.query, lambda: settings.service.endpoint.is_emulator)
-        return replace(prepared, lookup=lookup)
+        lookup = cassette.look_up(query_of(prepared), lambda: settings.service.endpoint.is_emulator)
+        source = CassetteSource(name=lookup.source, notes=lookup.notes, lookup=lookup)
+        return replace(prepared, source=source)
 
     def late_news(self, problem: BaseException | None) -> list[Note]:
         """Return lines on exchanges that the cassette's file lacked, or still lacks.
@@ -153,7 +262,7 @@ class Recorder(Feature):
         Raises:
             ChatError: the settings contradict each other, or the file cannot be read.
         """
-        choice = environment.choice()
+        choice = chosen_cassette(environment)
         if choice is None:
             yield Line("ok", self.name, "none")
             return
@@ -177,7 +286,7 @@ def cassette_words(environment: ConfiguredEnvironment) -> str | None:
     Raises:
         InputError: the settings contradict each other.
     """
-    choice = environment.choice()
+    choice = chosen_cassette(environment)
     if choice is None:
         return None
     return (

@@ -17,7 +17,6 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.advice import Note, Place
 from chatmagic.archive import table
-from chatmagic.cassette.active import ActiveCassette
 from chatmagic.client.client import Client, ModelList
 from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import Endpoint
@@ -51,7 +50,7 @@ from chatmagic.session.events import (
 )
 from chatmagic.session.exchange import Receiver, Sending, exchange
 from chatmagic.session.feature import Feature
-from chatmagic.session.features import features_of, new_ledger
+from chatmagic.session.features import features_of, new_ledger, replayed_file
 from chatmagic.session.map.job import Job
 from chatmagic.session.map.map import (
     Column,
@@ -64,7 +63,6 @@ from chatmagic.session.map.results import Replies
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.other_clients import missing_method, refuses_other_options
-from chatmagic.session.recorder import Recorder
 from chatmagic.session.worker import AskLock, Worker
 
 _RowsT = TypeVar("_RowsT", bound=Table | Column | Mapping[str, Any])
@@ -133,11 +131,6 @@ class Session:
             kind: its class.
         """
         return next(feature for feature in self.features if isinstance(feature, kind))
-
-    @property
-    def cassette(self) -> ActiveCassette:
-        """The cassette that answers or records this session's requests."""
-        return self.feature(Recorder).cassette
 
     @property
     def place(self) -> Place:
@@ -399,7 +392,13 @@ class Session:
                 yes=yes,
                 block=block,
             )
-            sender = RowSender(self.environment, self.ledger, self.clients, self.features)
+            sender = RowSender(
+                self.environment,
+                self.ledger,
+                self.clients,
+                self.features,
+                replayed=replayed_file(self.environment),
+            )
             made = RowTemplate(
                 ask,
                 self.environment,
@@ -531,8 +530,8 @@ class Session:
         """
         halt = Halt()
         with shown_at(self.place):
-            if (cassette := self.environment.replayed()) is not None:
-                why = f"{cassette.name} is replayed here, and holds no list of models."
+            if (file := replayed_file(self.environment)) is not None:
+                why = f"{file.name} is replayed here, and holds no list of models."
                 raise NotRecordedError(f"{why} Nothing was sent.")
             return self.lock.alone("the list of models", partial(self._models, halt), halt)
 

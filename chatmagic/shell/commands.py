@@ -45,6 +45,7 @@ from chatmagic.session import current
 from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.events import Ask, Outcome, TextView
 from chatmagic.session.feature import Line
+from chatmagic.session.features import sends_nothing
 from chatmagic.session.session import Session
 
 
@@ -141,7 +142,7 @@ def _offer_variable(environment: ConfiguredEnvironment) -> None:
 
     That key was given for those tools, so it goes nowhere before a person agrees.
     """
-    if environment.is_replaying() or not all(map(_is_terminal, (sys.stdin, sys.stderr))):
+    if sends_nothing(environment) or not all(map(_is_terminal, (sys.stdin, sys.stderr))):
         return
     with contextlib.suppress(ChatError):  # the question itself reports it
         endpoint = environment.endpoint()

@@ -49,7 +49,7 @@ def test_cells_panel_and_map_at_once_pass_no_budget(
 ) -> None:
     """Also of two sessions; what does not go into the budget is not sent."""
     service, credits = Counting(cost=cost), Counting().credits
-    environment = GivenEnvironment(setting=lambda _: budget, notify=str)
+    environment = GivenEnvironment(settings={"budget": budget}, notify=str)
     monkeypatch.setattr(Session, "ledger", new_ledger(lambda: environment))
     with Server(service) as server, chatmagic.Client(server.origin, "k") as client:
         sessions = Session(client), Session(client)

@@ -24,7 +24,7 @@ from chatmagic.cassette.match import Matcher, Query
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.jupyter.commands.cassette import change_cassette
+from chatmagic.jupyter.commands.cassette import cassette_of, change_cassette
 from chatmagic.session.events import Ask, Listener
 from chatmagic.session.session import Session
 
@@ -57,7 +57,7 @@ class Kernel:
     @property
     def kept(self) -> list[Interaction]:
         """What it could not save so far."""
-        return self.session.cassette.unsaved
+        return cassette_of(self.session).unsaved
 
 
 def name(one: Interaction) -> tuple[Any, ...]:
@@ -157,7 +157,7 @@ class Machine(RuleBasedStateMachine):
                     assert owner is None or one.owner in (owner, None)
         if asked and fate == "whole" and mode != "replay":
             came = [key for key in self.held() if key[1] == self.service.text]
-            current = kernel.session.cassette.current
+            current = cassette_of(kernel.session).current
             assert current is not None
             now = Counter(map(name, CassetteFile(current.config.path).read_interactions()))
             lacks = Counter(map(name, current.interactions)) - now
@@ -206,7 +206,7 @@ class Machine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 1))
     def prune(self, number: int) -> None:
         """Remove what the cells did not ask: what was listed, and nothing else."""
-        cassette = self.pick(number).session.cassette.current
+        cassette = cassette_of(self.pick(number).session).current
         if cassette is None or not cassette.is_recording:
             return
         with contextlib.suppress(ChatError):

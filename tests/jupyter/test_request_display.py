@@ -13,6 +13,7 @@ from shells import KEY, Shell, bodies
 from talks import saved as as_saved
 
 from chatmagic import _started_emulators
+from chatmagic.jupyter.commands.cassette import cassette_of
 from chatmagic.session.current import current_session
 
 MINE = "{{ os.environ['CHATMAGIC_API_KEY'] }}"
@@ -70,7 +71,7 @@ def test_a_dry_run_works_while_replaying(
     dry = bare.machine("%%chat --dry\nWhat?")
     assert "c.jsonl is replayed here, so nothing would be sent." in dry.texts[0]
     assert body(dry.texts[0])["messages"] == [{"role": "user", "content": "What?"}]
-    assert current_session().cassette.current is None
+    assert cassette_of(current_session()).current is None
 
 
 def test_a_dry_run_fails_without_budget_as_the_question_would(

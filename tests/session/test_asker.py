@@ -101,7 +101,7 @@ def test_a_preview_needs_no_service_in_a_replay_alone(session: Session, tmp_path
                 session.preview(Ask("echo:one"))
         else:
             seen = session.preview(Ask("echo:one"))
-            assert (seen.endpoint, seen.cassette) == (None, setup)
+            assert (seen.endpoint, seen.answers and seen.answers.name) == (None, "c.jsonl")
     with pytest.raises(InputError):
         session.preview(Ask(" "))
 

@@ -41,7 +41,7 @@ def counted(account: Account) -> tuple[int, int]:
 def kept(budget: str | None, lines: list[str] | None = None) -> Ledger:
     """Return the ledger of a kernel with a budget."""
     environment = GivenEnvironment(
-        setting=lambda _: budget, notify=([] if lines is None else lines).append
+        settings={"budget": budget}, notify=([] if lines is None else lines).append
     )
     return new_ledger(lambda: environment)
 
@@ -141,7 +141,7 @@ def test_all_sessions_of_a_process_ask_within_its_budget(
 ) -> None:
     """One question more is refused before it is sent; its turn is not there."""
     service = RowService(CREDITS)
-    environment = GivenEnvironment(setting=lambda _: budget)
+    environment = GivenEnvironment(settings={"budget": budget})
     monkeypatch.setattr(Session, "ledger", new_ledger(lambda: environment))
     with Client(transport=service) as client:
         session, another = Session(client), Session(client)
@@ -163,7 +163,7 @@ def test_one_that_the_budget_has_no_room_for_is_not_sent_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The error is that of the request that was sent."""
-    environment = GivenEnvironment(setting=lambda _: "2 turns")
+    environment = GivenEnvironment(settings={"budget": "2 turns"})
     monkeypatch.setattr(Session, "ledger", new_ledger(lambda: environment))
     service = ShortService(15)
     session = Session(Client(transport=service))

@@ -1,37 +1,36 @@
-"""The clients of a session: each source of answers has a setup of its own."""
+"""The clients of a session: each source of answers has one of its own."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from chatmagic.client.endpoint import NO_SERVICE, Endpoint, ServiceSetup
+from chatmagic.errors import InputError
+from chatmagic.session.client_pool import ClientPool
 
-import pytest
-from environments import GivenEnvironment
-from shells import KEY
-
-from chatmagic.cassette.cassette import CASSETTE
-from chatmagic.cassette.choice import CassetteConfig
-from chatmagic.client import config
-from chatmagic.client.endpoint import Endpoint, ServiceSetup
-from chatmagic.protocol.api_key import Secret
-from chatmagic.session.client_pool import setup_for
+SERVICE = ServiceSetup(Endpoint("https://a.example", "none", None, "a test"))
 
 
-def test_each_source_of_answers_has_a_setup_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A recording goes nowhere, the emulator gets a key of its own, with the cassette's fields."""
-    practice = ("http://127.0.0.1:9", Secret("practice-1"))
-    service = ServiceSetup(Endpoint("https://a.example", "bearer", Secret(KEY), "a test"))
-    given = GivenEnvironment(emulator=practice, service=lambda: service)
-    monkeypatch.setattr(config, "kernel", given)
-    cassette = CassetteConfig(
-        tmp_path / "a.json", "replay", timeout=5, extra_body={"model": "small"}
-    )
-    assert setup_for("service", given, cassette) is service
-    recorded = setup_for("cassette", given, cassette)
-    assert recorded.endpoint == CASSETTE
-    emulated = setup_for("emulator", given, cassette)
-    assert (emulated.endpoint.base_url, emulated.endpoint.key) == practice
-    assert emulated.endpoint.is_emulator
-    for setup in (recorded, emulated):
-        assert (setup.timeout, setup.extra_body) == (5, {"model": "small"})
+def test_each_source_of_answers_has_a_client_of_its_own() -> None:
+    """It is kept while its account is the same; the others stay as they are."""
+    pool = ClientPool()
+    service = pool.client("service", lambda: SERVICE)
+    recorded = pool.client("cassette", lambda: ServiceSetup(NO_SERVICE))
+    assert (pool.latest, recorded.endpoint) == (recorded, NO_SERVICE)
+    assert pool.client("service", lambda: SERVICE) is service
+    other = ServiceSetup(Endpoint("https://b.example", "none", None, "a test"))
+    assert pool.client("service", lambda: other) is not service
+    assert pool.client("cassette", lambda: ServiceSetup(NO_SERVICE)) is recorded
+    pool.forget()
+    assert pool.latest is None
+
+
+def test_a_given_client_asks_the_service_alone() -> None:
+    """Its setup is its own; a recorded answer has another client."""
+    given = ClientPool().client("service", lambda: SERVICE)
+    pool = ClientPool(given)
+
+    def unread() -> ServiceSetup:
+        raise InputError("It was read.")
+
+    assert pool.client("service", unread) is given
+    assert pool.client("cassette", lambda: ServiceSetup(NO_SERVICE)) is not given
+    pool.close()

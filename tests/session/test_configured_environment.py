@@ -12,6 +12,7 @@ from chatmagic.client import config
 from chatmagic.errors import ConnectError
 from chatmagic.jupyter.settings import FileSettings
 from chatmagic.session.configured_environment import ConfiguredEnvironment
+from chatmagic.session.features import sends_nothing
 
 
 @pytest.fixture
@@ -27,8 +28,8 @@ def test_where_nothing_is_set(place: ConfiguredEnvironment) -> None:
     """There is no address and no cassette, and nothing is replayed."""
     with pytest.raises(ConnectError, match="Not connected yet"):
         place.service()
-    assert (place.cassette(), place.setting("budget"), place.model()) == (None, None, None)
-    assert not place.is_replaying()
+    assert (place.setting("budget"), place.model()) == (None, None)
+    assert not sends_nothing(place)
     assert place.known_keys() == ()
 
 
@@ -49,9 +50,9 @@ def test_what_the_environment_sets(
     place.settings.stream_usage = True
     assert place.service().stream_usage
     monkeypatch.setenv("CHATMAGIC_CASSETTE", "tape.jsonl")
-    assert place.is_replaying()  # where no person is
+    assert sends_nothing(place)  # where no person is
     monkeypatch.setenv("CHATMAGIC_MODE", "relive")
-    assert place.is_replaying()
+    assert sends_nothing(place)
 
 
 def test_the_emulator_is_its_own(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,49 +13,44 @@ from shells import KEY
 
 from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.client.client import Client
+from chatmagic.client.endpoint import NO_SERVICE
 from chatmagic.errors import NotRecordedError
 from chatmagic.protocol.api_key import Secret
 from chatmagic.session import current
-from chatmagic.session.client_pool import setup_for
 from chatmagic.session.environment import Environment
 from chatmagic.session.session import Session
 
 
 @pytest.mark.usefixtures("session")
 def test_plain_python_has_its_variables_and_no_cell(
-    emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No cell is known, and no page tells an order; the emulator is one of the process."""
-    practice = CassetteConfig(tmp_path / "a.json", "replay", "emulator")
     plain = Environment()
     assert plain.service().endpoint.base_url == emulator.url
-    assert (plain.cell(), plain.layout("a"), plain.cassette()) == ((None, None), None, None)
+    assert (plain.cell(), plain.layout("a"), plain.has_person()) == ((None, None), None, False)
+    assert plain.command_choice(str) is None
     assert not plain.is_practice() or emulator.url in os.environ["CHATMAGIC_EMULATORS"]
-    endpoint = setup_for("emulator", plain, practice).endpoint
-    assert (endpoint.is_emulator, endpoint.origin == emulator.url) == (True, False)
     monkeypatch.setenv("CHATMAGIC_BASE_URL", "emulator")
-    assert plain.service().endpoint.base_url == endpoint.base_url
+    endpoint = plain.service().endpoint
+    assert (endpoint.is_emulator, endpoint.origin == emulator.url) == (True, False)
     assert plain.is_practice()
     monkeypatch.delenv("CHATMAGIC_BASE_URL")
     assert not plain.is_practice()
-    monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tmp_path / "a.json"))
-    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
-    setup = plain.cassette()
-    assert setup is not None
-    assert setup.mode == "replay"
+    monkeypatch.setenv("CHATMAGIC_MODEL", "small")
+    without = plain.current().without_service
+    assert (without.endpoint, without.extra_body) == (NO_SERVICE, {"model": "small"})
 
 
 def test_the_process_has_one_environment_for_its_session_and_its_clients(
     session: Session, emulator: Emulator
 ) -> None:
     """The session of before takes it over, and gives it back; a session of one's own does not."""
-
-    class Replaying(GivenEnvironment):
-        def replayed(self) -> CassetteConfig:
-            return CassetteConfig(Path("a.jsonl"), "replay", mode_from="a test")
-
     before = current.current_session()
-    given = Replaying(emulator=(emulator.url, Secret(KEY)))
+    given = GivenEnvironment(
+        emulator=(emulator.url, Secret(KEY)),
+        cassette=partial(CassetteConfig, Path("a.jsonl"), "replay"),
+    )
     current.use_environment(given)
     assert before is current.current_session()
     assert before.environment is given
@@ -62,7 +58,7 @@ def test_the_process_has_one_environment_for_its_session_and_its_clients(
     assert session.environment is not given
     with Client("emulator") as client:
         assert client.endpoint.base_url == emulator.url
-        with pytest.raises(NotRecordedError, match=r"a\.jsonl is replayed here \(a test\)"):
+        with pytest.raises(NotRecordedError, match=r"a\.jsonl is replayed here \(%chat_cassette\)"):
             client.complete([{"role": "user", "content": "hi"}])
     current.use_environment(None)
     assert type(before.environment) is Environment

@@ -37,7 +37,7 @@ def asking(
     setup = ServiceSetup(endpoint, **more)
     environment = GivenEnvironment(
         service=lambda: setup,
-        setting=lambda _: budget,
+        settings={"budget": budget},
         notify=lambda line: lines.append(str(line)),
     )
     with pytest.MonkeyPatch.context() as patch:

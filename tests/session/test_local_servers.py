@@ -38,7 +38,7 @@ def test_those_that_list_models_are_found() -> None:
 
 def test_a_budget_that_is_used_up_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """It says so, and nothing is sent."""
-    environment = GivenEnvironment(setting=lambda _: "0 turns")
+    environment = GivenEnvironment(settings={"budget": "0 turns"})
     monkeypatch.setattr(Session, "ledger", new_ledger(lambda: environment))
     with Server(playing()) as server:
         session = Session(environment=environment)

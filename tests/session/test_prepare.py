@@ -164,4 +164,3 @@ def test_a_request_with_markdown_cells_has_a_digest_without_them() -> None:
     assert with_cell.digest != with_cell.request.digest()
     assert with_cell.digest == prepare(Ask("b"), conversation.window(), NAMED, None).digest
     assert with_cell.digest != prepare(Ask("b"), window(), NAMED, None).digest
-    assert with_cell.query.asked.request == with_cell.digest

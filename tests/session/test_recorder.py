@@ -13,7 +13,12 @@ from chatmagic.archive.cassette_file import CassetteFile
 from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette.choice import CassetteConfig, Mode
 from chatmagic.client.client import Client
+from chatmagic.conversation.window import Window
 from chatmagic.errors import ChatError, ServiceError
+from chatmagic.session.environment import Environment
+from chatmagic.session.events import Ask
+from chatmagic.session.prepare import prepare
+from chatmagic.session.recorder import Recorder, query_of
 from chatmagic.session.session import Session
 
 
@@ -78,4 +83,13 @@ def test_a_reply_that_cannot_be_recorded_is_kept(
     assert [turn.reply.text for turn in session.conversation] == ["A"]
     assert caught.value.reply == session.conversation.turns[0].reply
     assert len(session.ledger) == 1
-    assert [exchange.text for exchange in session.cassette.unsaved] == ["A"]
+    assert [exchange.text for exchange in session.feature(Recorder).cassette.unsaved] == ["A"]
+
+
+def test_a_question_is_looked_up_by_its_digest() -> None:
+    """With its cell and its words, as they would be recorded."""
+    ask = Ask("sent", typed="typed", owner="a", execution="1", history=False)
+    prepared = prepare(ask, Window(), Environment().named, None)
+    query = query_of(prepared)
+    assert (query.asked.request, query.asked.typed) == (prepared.digest, "typed")
+    assert (query.owner, query.run) == ("a", "1")

@@ -22,6 +22,7 @@ from chatmagic.models import Reply
 from chatmagic.protocol.secret_scanner import SecretVariable, secret_variables
 from chatmagic.session import secret_check
 from chatmagic.session.events import Ask
+from chatmagic.session.recorder import Recorder
 from chatmagic.session.session import Session
 
 VALUE = "tr0ub4dor&staple"
@@ -169,7 +170,7 @@ def test_a_replay_refuses_nothing(
         monkeypatch.setenv("DB_PASSWORD", VALUE)
     assert len(emulator.requests) == 1
     refused(session, Ask(f"echo:other {VALUE}", history=False))
-    session.cassette.eject()
+    session.feature(Recorder).cassette.eject()
 
 
 def test_the_own_key_is_never_allowed(session: Session, emulator: Emulator) -> None:

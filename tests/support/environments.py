@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest import mock
 
+from chatmagic.cassette.choice import CassetteOptions
 from chatmagic.client import config, key_store
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint
@@ -25,7 +26,8 @@ class GivenEnvironment(Environment):
     Args:
         cell: the hash of the running cell, and its execution.
         emulator: the address and key of an emulator.
-        answers: what its other methods do, by name.
+        settings: the settings of features, by name.
+        answers: what its other methods do, by name; ``cassette`` gives the cassette that is chosen.
     """
 
     def __init__(
@@ -33,14 +35,28 @@ class GivenEnvironment(Environment):
         *,
         cell: tuple[str, str] | None = None,
         emulator: tuple[str, Secret] | None = None,
+        settings: Mapping[str, str | None] | None = None,
         **answers: Callable[..., Any],
     ) -> None:
         """Keep the answers."""
+        self._settings = settings or {}
         fixed = {"cell": cell, "start_emulator": emulator}
         for name, answer in fixed.items():
             if answer is not None:
                 answers[name] = lambda answer=answer: answer
+        self._cassette = answers.pop("cassette", None)
         vars(self).update(answers)
+
+    def setting(self, name: str) -> str | None:
+        """Give the value of a feature's setting."""
+        return self._settings.get(name)
+
+    def command_choice(self, kind: type[Any]) -> Any:
+        """Give the cassette that it is told, as its command would choose it."""
+        config = None if self._cassette is None else self._cassette()
+        if kind is not CassetteOptions or config is None:
+            return None
+        return CassetteOptions(str(config.path), config.mode, config.fallback, config.by_order)
 
 
 @contextlib.contextmanager

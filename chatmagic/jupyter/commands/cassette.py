@@ -8,6 +8,7 @@ from typing import Final
 
 from chatmagic.advice import note_at
 from chatmagic.archive.interaction import Interaction
+from chatmagic.cassette.active import ActiveCassette
 from chatmagic.cassette.cassette import Cassette
 from chatmagic.cassette.choice import CassetteOptions, resolve
 from chatmagic.client.config import MODE_VARIABLE
@@ -16,7 +17,7 @@ from chatmagic.errors import ChatError
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.safe_text import counted, one_line, unlinked
-from chatmagic.session.recorder import CASSETTE_MODES, cassette_words
+from chatmagic.session.recorder import CASSETTE_MODES, Recorder, cassette_words, chosen_cassette
 from chatmagic.session.session import Session
 
 NOTHING_IS_SENT: Final = (
@@ -41,9 +42,18 @@ def _cassette(kernel: Kernel, given: Arguments) -> None:
         print(_chosen(kernel, given))
 
 
+def cassette_of(session: Session) -> ActiveCassette:
+    """Return the cassette that answers or records a session's requests.
+
+    Args:
+        session: the session.
+    """
+    return session.feature(Recorder).cassette
+
+
 def _chosen(kernel: Kernel, given: Arguments) -> str:
     """Choose the cassette that a line names, or none, and return the text to print."""
-    last = kernel.settings.chosen_cassette or CassetteOptions()
+    last = kernel.command_choice(CassetteOptions) or CassetteOptions()
     off = "--off" in given.options
     options = CassetteOptions(
         None if off else given.words or last.file,
@@ -52,9 +62,8 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
         by_order="--by-order" in given.options,
         off=off,
     )
-    kernel.settings.chosen_cassette = options
-    kernel.settings.changed_later.clear()
-    before = kernel.session.cassette.current
+    kernel.choose_by_command(options)
+    before = cassette_of(kernel.session).current
     summary = change_cassette(kernel.session, off=off)
     chosen = "No cassette is chosen here."
     if options.file is not None:
@@ -91,11 +100,11 @@ def change_cassette(session: Session, *, again: bool = True, off: bool = False) 
     """
 
     def change() -> str | None:
-        cassette = session.cassette
+        cassette = cassette_of(session)
         summary = cassette.eject() if again else None
         if not off:
             # With `off`, only the next ask inserts the environment's cassette again.
-            cassette.insert(session.environment.cassette())
+            cassette.insert(chosen_cassette(session.environment))
         return summary
 
     return session.lock.alone("a change of the cassette", change)
@@ -136,12 +145,12 @@ def _status(kernel: Kernel) -> list[str]:
 
 def _news(session: Session) -> list[str]:
     """Return the lines on exchanges that a cassette's file lacked, or still lacks."""
-    return [note_at(note, "notebook") for note in session.cassette.news()]
+    return [note_at(note, "notebook") for note in cassette_of(session).news()]
 
 
 def _facts(session: Session) -> list[str]:
     """Return the lines on the active cassette's contents and use."""
-    cassette = session.cassette.current
+    cassette = cassette_of(session).current
     if cassette is None:
         return []
     lines = []
@@ -161,7 +170,7 @@ def _prune(kernel: Kernel, given: Arguments) -> str:
     """Run ``%chat_cassette --prune``: it lists the exchanges that ``--yes`` then removes."""
     is_sure = "--yes" in given.options
     change_cassette(kernel.session, again=False)
-    cassette = kernel.session.cassette.current
+    cassette = cassette_of(kernel.session).current
     if cassette is None:
         raise given.command.refusal("No cassette is in use, so there is nothing to prune.")
     prune = partial(cassette.prune, sure=is_sure)

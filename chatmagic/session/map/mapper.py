@@ -19,7 +19,6 @@ from chatmagic._fork import Lock
 from chatmagic._json import digest
 from chatmagic._version import __version__
 from chatmagic.archive import table
-from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.client.config import MODE_VARIABLE
 from chatmagic.conversation.question import Format
 from chatmagic.errors import InputError, shown_at
@@ -28,6 +27,7 @@ from chatmagic.safe_text import counted, one_line
 from chatmagic.session import forms
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask
+from chatmagic.session.features import replayed_file
 from chatmagic.session.map.claims import claims_of
 from chatmagic.session.map.job import Job
 from chatmagic.session.map.job_file import JobFile
@@ -46,6 +46,7 @@ from chatmagic.session.map.shared_files import (
 )
 from chatmagic.session.map.typed_columns import TypedColumns
 from chatmagic.session.session import Session
+from chatmagic.session.source import AnswerFile
 
 _TableT = TypeVar("_TableT")
 _DIGITS: Final = 32
@@ -212,14 +213,16 @@ class Mapper:
             InputError: another address is set here.
             ChatError: nothing is connected.
         """
-        replays = CassetteConfig(self.folder, "replay") if _is_replay(session) else None
+        replayed = None
+        if _is_replay(session):
+            replayed = AnswerFile("Folder", self.folder.name, "replay", "")
         with _connecting:
             sender = RowSender(
                 session.environment,
                 session.ledger,
                 session.clients,
                 session.features,
-                replays=replays,
+                replayed=replayed,
             )
         sender.pause = FolderPause(self.folder, SHORT)
         if sender.replayed is None and sender.address != self.address:
@@ -461,7 +464,7 @@ def _is_replay(session: Session) -> bool:
         InputError: the settings contradict each other.
     """
     mode = os.environ.get(MODE_VARIABLE, "").strip().lower()
-    return mode == "replay" or session.environment.replayed() is not None
+    return mode == "replay" or replayed_file(session.environment) is not None
 
 
 def _address(session: Session) -> str:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from chatmagic.advice import Place
-from chatmagic.cassette.cassette import AnswerSource
-from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.question import RequestFacts
@@ -16,13 +14,14 @@ from chatmagic.errors import RateLimitError
 from chatmagic.models import Credits, Reply
 from chatmagic.protocol.request import Request
 from chatmagic.protocol.url import EMULATOR
-from chatmagic.session.client_pool import ClientPool, setup_for
+from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import Environment
 from chatmagic.session.exchange import Link, Sending, exchange
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.ledger_row import service_of
 from chatmagic.session.map.shared_files import FolderPause
 from chatmagic.session.meter import Meter
+from chatmagic.session.source import AnswerFile
 
 
 class RowSender:
@@ -33,7 +32,7 @@ class RowSender:
         ledger: the ledger of the requests.
         clients: the session's clients.
         links: the links that each request goes through; the ledger is one of them.
-        replays: what is replayed in place of the environment's cassette; ``None`` for nothing.
+        replayed: the file of answers that is replayed, so that nothing is sent; ``None`` for none.
 
     Raises:
         ChatError: nothing is connected.
@@ -49,13 +48,15 @@ class RowSender:
         clients: ClientPool,
         links: Sequence[Link],
         *,
-        replays: CassetteConfig | None = None,
+        replayed: AnswerFile | None = None,
     ) -> None:
         """Find the service; send nothing."""
-        self.replayed = cassette = replays or environment.replayed()
-        """The replayed cassette, with which nothing is sent; ``None`` for none."""
-        source: AnswerSource = "service" if cassette is None else "cassette"
-        self._client = clients.client(source, lambda: setup_for(source, environment, cassette))
+        self.replayed = replayed
+        """The file of answers with which nothing is sent; ``None`` for none."""
+        if replayed is None:
+            self._client = clients.client("service", environment.service)
+        else:
+            self._client = clients.client("replay", lambda: environment.current().without_service)
         self.setup = (clients.given or self._client).setup
         """The settings of the requests."""
         self.environment = environment

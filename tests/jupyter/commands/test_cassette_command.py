@@ -34,4 +34,4 @@ def test_the_line_is_read(
     monkeypatch.chdir(tmp_path)
     shell.do("%chat_cassette before.jsonl")
     shell.run(f"%chat_cassette {line}")  # a file to replay is not there
-    assert shell.kernel.settings.chosen_cassette == chosen
+    assert shell.kernel.command_choice(CassetteOptions) == chosen
