@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,12 @@ from chatmagic.conversation.record import FIELD, is_sealed
 WIDGET = "application/vnd.jupyter.widget-view+json"
 """A reference to a widget, which only its kernel can follow; nbval leaves it aside, too."""
 
-ENDED = """(cell => cell.executionCount && cell.executionState === 'idle')(
+FAILED = """[...notebook.model.cells].filter(cell => cell.type === 'code'
+    && !(cell.getMetadata('tags') ?? []).includes('raises-exception')
+    && cell.outputs.toJSON().some(output => output.output_type === 'error'))"""
+"""The cells with an error that is not expected; the page runs none behind one."""
+
+ENDED = f"""{FAILED}.length > 0 || (cell => cell.executionCount && cell.executionState === 'idle')(
     notebook.model.cells.get(given))"""
 
 PANEL, ORDER = NOTEBOOKS / "07-panel.ipynb", NOTEBOOKS / "02-analysis.ipynb"
@@ -26,15 +32,19 @@ PANEL, ORDER = NOTEBOOKS / "07-panel.ipynb", NOTEBOOKS / "02-analysis.ipynb"
 
 @pytest.fixture
 def lesson(tabs: Tabs) -> Iterator[Callable[[Path], Book]]:
-    """Open a copy of a lesson, beside the cassettes, with a kernel of its own."""
+    """Open a copy of a lesson, beside the cassettes, with a kernel of its own.
+
+    Its folder is its own, since a server keeps one kernel for a path, also for the next test.
+    It is left to the server's end: JupyterLab opens a dialog when its folder is gone.
+    """
     front = tabs.front("lab")
-    folder = front.server.folder / "lessons"
+    folder = Path(tempfile.mkdtemp(dir=front.server.folder))
     opened: list[Book] = []
 
     def open_one(path: Path) -> Book:
         shutil.copytree(NOTEBOOKS, folder, dirs_exist_ok=True)
         write(fresh(read(path)), folder / path.name)
-        book = Book(front, front.page, f"lessons/{path.name}")
+        book = Book(front, front.page, f"{folder.name}/{path.name}")
         book.load()
         opened.append(book)
         return book
@@ -42,7 +52,7 @@ def lesson(tabs: Tabs) -> Iterator[Callable[[Path], Book]]:
     yield open_one
     for book in opened:
         book.close()
-    shutil.rmtree(folder)
+    front.server.tidy()
 
 
 def seen(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -77,6 +87,7 @@ def run_whole(book: Book, path: Path) -> None:
     book.run_all()
     last = max(place for place, cell in enumerate(read(path).cells) if cell.cell_type == "code")
     book.until(ENDED, last)
+    assert book.js(f"return {FAILED}.map(cell => cell.toJSON())") == []
 
 
 def compare(book: Book, path: Path) -> None:
