@@ -409,13 +409,20 @@ def json_at(value: object, *names: str) -> object:
     return value
 
 
+_PIECE: Final = 100_000
+"""Number of characters of a text that are hashed at once."""
+
+
 def digest(value: object) -> str:
     """Return the SHA-256 of a JSON value's canonical form, in hexadecimal.
 
     Args:
         value: a JSON value; a text is hashed as it is.
     """
-    return _sha256(_pieces(value if isinstance(value, str) else canonical(value)))
+    text = value if isinstance(value, str) else canonical(value)
+    if len(text) <= _PIECE:
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return _sha256(_pieces(text))
 
 
 def turn_digest(prompt: str, reply: str) -> str:
@@ -435,7 +442,7 @@ def turn_digest(prompt: str, reply: str) -> str:
 
 def _pieces(text: str) -> Iterator[str]:
     """Return a text in pieces, so that hashing a long reply makes no copy of it."""
-    return (text[at : at + 100_000] for at in range(0, len(text), 100_000))
+    return (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
 
 
 def _sha256(pieces: Iterable[str]) -> str:

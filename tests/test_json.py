@@ -136,6 +136,11 @@ class TestDigests:
         canonical = hashlib.sha256('{"a":"é","b":[1,2]}'.encode()).hexdigest()
         assert _json.digest({"b": [1, 2], "a": "é"}) == canonical
 
+    def test_the_digest_of_a_long_text_is_that_of_its_whole(self) -> None:
+        """It is hashed in pieces."""
+        text = "é" * 250_000
+        assert _json.digest(text) == hashlib.sha256(text.encode()).hexdigest()
+
     def test_a_lone_surrogate_can_be_hashed(self) -> None:
         """Text that cannot be UTF-8 has a digest of its own."""
         assert _json.digest("\ud800") != _json.digest("\ufffd")

@@ -115,11 +115,11 @@ class Client:
     def twin(self) -> Self | None:
         """Return a client that asks the same service over connections of its own.
 
-        Threads that ask at the same time take one client each. If they shared connections, each of
-        them could lose an ask when a server closes them.
+        Threads may share it: each request takes a connection that no other one uses. After the
+        first request that a server loses on a kept connection, none is used again.
 
         Returns:
-            The client; ``None`` if a transport was given, which all threads share.
+            The client; ``None`` if a transport was given, which is shared, too.
         """
         return self.connected(self.setup) if isinstance(self._transport, HttpTransport) else None
 

@@ -22,6 +22,7 @@ import ssl
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from time import monotonic
 from typing import Any, Final
@@ -44,6 +45,7 @@ from urllib3.exceptions import (
 from urllib3.util.wait import wait_for_read, wait_for_write
 
 from chatmagic._fork import belongs_to_process, close_in_child
+from chatmagic.client.alarms import ALARMS, Alarm
 from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.client.kept_exchange import END, PlainAnswer, plain_head, request_head
@@ -190,14 +192,14 @@ IDLE: Final = 4.0
 """Seconds of rest after which a connection is not used again: many servers close after 5."""
 
 
+PIECE_BYTES: Final = 65_536
+"""Largest number of bytes that are read at once."""
 HEAD_BYTES: Final = 2**20
 """Largest number of bytes of a head, with all interim answers in front of it."""
 
 
 class _TimedReader(io.RawIOBase):
     """Raw stream of a socket that ends at the halt's deadline, however bytes trickle in.
-
-    A socket's own timeout starts again with each byte.
 
     Args:
         raw: the socket's own stream.
@@ -213,17 +215,20 @@ class _TimedReader(io.RawIOBase):
         self._halt = halt
         self.most: float = HEAD_BYTES
         """Number of bytes that may still be read; unlimited after the head."""
+        self.received = b""
+        """The first bytes, which were received before."""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        left = self._halt.left
-        if left <= 0:
-            raise TimeoutError
-        if left < math.inf and (self._sock.gettimeout() or math.inf) - left > NAP:
-            self._sock.settimeout(left)
-        count: int | None = self._raw.readinto(buffer)
+        count: int | None = min(len(self.received), len(buffer))
+        if count:
+            buffer[:count] = self.received[:count]
+            self.received = self.received[count:]
+        else:
+            _set_timeout(self._sock, self._halt)
+            count = self._raw.readinto(buffer)
         self.most -= count or 0
         if self.most < 0:
             raise http.client.HTTPException
@@ -232,6 +237,21 @@ class _TimedReader(io.RawIOBase):
     def close(self) -> None:
         self._raw.close()
         super().close()
+
+
+def _set_timeout(sock: socket.socket, halt: Halt) -> None:
+    """Let the next read of a socket end at the halt's deadline.
+
+    A socket's own timeout starts again with each byte.
+
+    Raises:
+        TimeoutError: the time is up.
+    """
+    left = halt.left
+    if left <= 0:
+        raise TimeoutError
+    if left < math.inf and (sock.gettimeout() or math.inf) - left > NAP:
+        sock.settimeout(left)
 
 
 class Response(http.client.HTTPResponse):
@@ -257,24 +277,21 @@ class Response(http.client.HTTPResponse):
         self.msg.defects.clear()
         self.msg.set_payload("")
 
-    def take(self, count: int) -> io.BufferedReader:
-        """Return the reader of the body, behind a head that was read elsewhere.
+    def begin_with(self, received: bytes) -> None:
+        """Read the head, whose first bytes were received before.
 
         Args:
-            count: number of bytes of the head, which are read already.
+            received: these bytes.
         """
-        self._timed.most = math.inf
-        reader = self.fp
-        self.fp = None  # type: ignore[assignment] # or it would be closed with this response
-        reader.read(count)
-        return reader
+        self._timed.received = received
+        self.begin()
 
 
 class Clock:
     """Clock of one exchange, which stops it when the time of its present phase is up.
 
     Each read ends at the phase's deadline. Connecting, which has many steps, and the whole exchange
-    have a timer each.
+    have an alarm each.
 
     Args:
         timeout: the timeout of each phase.
@@ -286,7 +303,7 @@ class Clock:
         self.timeout = timeout
         self.halt = halt
         self.which: Which = "connect"
-        self._timers: dict[str, threading.Timer] = {}
+        self._alarms: dict[str, Alarm] = {}
 
     def start(self) -> None:
         """Start the total timeout."""
@@ -298,8 +315,8 @@ class Clock:
         Args:
             which: the phase, by its name in :class:`Timeout`.
         """
-        if (before := self._timers.pop("connect", None)) is not None:
-            before.cancel()
+        if (before := self._alarms.pop("connect", None)) is not None:
+            ALARMS.cancel(before)
         self.which = which
         self.halt.settimeout(getattr(self.timeout, which))
         if which == "connect":
@@ -311,16 +328,14 @@ class Clock:
 
     def stop(self) -> None:
         """Stop all timeouts."""
-        for timer in self._timers.values():
-            timer.cancel()
+        for alarm in self._alarms.values():
+            ALARMS.cancel(alarm)
+        self._alarms.clear()
 
     def _count(self, which: Which) -> None:
         seconds = getattr(self.timeout, which)
         if seconds is not None:
-            timer = self._timers[which] = threading.Timer(seconds, self.halt.stop, [which])
-            timer.name = "chatmagic-timer"
-            timer.daemon = True
-            timer.start()
+            self._alarms[which] = ALARMS.set(seconds, partial(self.halt.stop, which))
 
 
 _KEY_HEADERS: Final[Mapping[Auth, str]] = {
@@ -462,7 +477,7 @@ class _Connection(HTTPConnection):
             body: its body.
             release: takes the connection when the answer was read to its end.
         """
-        self._watch()
+        CURRENT.clock.enter("first_byte")
         try:
             # A server may close the connection after an answer that can be read all the same.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -478,13 +493,13 @@ class _Connection(HTTPConnection):
         self, method: str, release: Callable[[object], object]
     ) -> PlainAnswer | urllib3.HTTPResponse:
         """Return the answer to a request that was sent."""
-        response = Response(self.sock, method=method)
-        beginning = response.fp.peek()
-        lines, end, _ = beginning.partition(END)
+        received = self.receive(PIECE_BYTES)
+        lines, end, body = received.partition(END)
         if end and (head := plain_head(lines)) is not None:
             self._answers += 1
-            return PlainAnswer(head, response.take(len(lines) + len(end)), self, release)
-        response.begin()
+            return PlainAnswer(head, body, self, release)
+        response = Response(self.sock, method=method)
+        response.begin_with(received)
         self._answers += 1
         if response.will_close:
             self.close()
@@ -502,6 +517,18 @@ class _Connection(HTTPConnection):
         answer._connection = self  # noqa: SLF001 - as urllib3's pool
         answer._pool = _Returned(release)  # type: ignore[assignment] # noqa: SLF001
         return answer
+
+    def receive(self, most: int) -> bytes:
+        """Return the next bytes as soon as there are some; empty at the end.
+
+        Args:
+            most: largest number of bytes.
+
+        Raises:
+            OSError: the connection broke, or its time is up.
+        """
+        _set_timeout(self.sock, CURRENT.clock.halt)
+        return self.sock.recv(most)
 
     def _key_line(self) -> bytes:
         """Return the header with the key; empty without a key."""
@@ -581,6 +608,29 @@ class _KeptConnections(queue.LifoQueue[Any]):
         # A thread of the parent may have held its lock, and urllib3 empties it at the end.
         super().__init__(self.maxsize)
 
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        """Keep a connection, without the locks of a queue on which threads wait.
+
+        Raises:
+            queue.Full: enough are kept.
+        """
+        del block, timeout
+        if len(self.queue) >= self.maxsize:
+            raise queue.Full
+        self.queue.append(item)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        """Return the connection that was kept last.
+
+        Raises:
+            queue.Empty: none is kept.
+        """
+        del block, timeout
+        try:
+            return self.queue.pop()
+        except IndexError:
+            raise queue.Empty from None
+
 
 class _PlainPool(HTTPConnectionPool):
     ConnectionCls: type[_Connection] = _Plain
@@ -620,12 +670,16 @@ class _SocksTlsPool(_PlainPool, HTTPSConnectionPool):
     ConnectionCls = _SocksTls
 
 
+MOST_KEPT: Final = 256
+"""Largest number of connections that are kept for an address."""
+
+
 class KeyedAdapter(HTTPAdapter):
     """Adapter of ``requests`` whose pools make the connections of this module."""
 
     def __init__(self) -> None:
         """Open nothing yet."""
-        super().__init__(max_retries=0)
+        super().__init__(max_retries=0, pool_maxsize=MOST_KEPT)
         self._places: dict[tuple[object, ...], tuple[Any, str]] = {}
         """The pool and the target of each address, with the current proxies and certificates."""
         self._heads: dict[tuple[object, ...], bytes] = {}

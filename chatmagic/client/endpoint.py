@@ -92,6 +92,13 @@ class Endpoint:
     server: Server | None = None
     is_named: bool = field(default=False, compare=False)
     has_auth_variable: bool = field(default=False, compare=False)
+    known_keys: tuple[Secret, ...] = field(init=False, repr=False, compare=False)
+    """The keys that no request may hold: this one's, and those for other addresses."""
+
+    def __post_init__(self) -> None:
+        """Join the keys once, as each request looks for them."""
+        keys = tuple(key for key in (*self.guarded, self.key) if key is not None)
+        object.__setattr__(self, "known_keys", keys)
 
     @property
     def origin(self) -> str:
@@ -107,11 +114,6 @@ class Endpoint:
     def is_emulator(self) -> bool:
         """Whether it is the emulator of this process."""
         return self.key_from == EMULATOR
-
-    @property
-    def known_keys(self) -> tuple[Secret, ...]:
-        """The keys that no request may hold: this one's, and those for other addresses."""
-        return tuple(key for key in (*self.guarded, self.key) if key is not None)
 
     @property
     def account(self) -> tuple[str, Auth, Secret | None]:

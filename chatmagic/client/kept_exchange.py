@@ -9,11 +9,10 @@ lines. Any other answer is left to ``http.client``.
 from __future__ import annotations
 
 import http.client
-import io
 import re
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 _STATUS_LINE: Final = re.compile(r"HTTP/1\.1 ([2-9][0-9][0-9])(?: [^\0]*)?")
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -101,32 +100,52 @@ def plain_head(head: bytes) -> PlainHead | None:
     return PlainHead(status, headers, int(length[0]))
 
 
+class Receiver(Protocol):
+    """Connection, as far as the body of an answer is read from it."""
+
+    def receive(self, most: int) -> bytes:
+        """Return the next bytes as soon as there are some; empty at the end.
+
+        Args:
+            most: largest number of bytes.
+        """
+
+    def close(self) -> None:
+        """Close it."""
+
+
 class PlainAnswer:
     """Answer of known length, as far as an exchange reads urllib3's responses.
 
     Args:
         head: its head.
-        reader: reads its body.
+        body: the beginning of its body, which came with the head.
         connection: its connection, which is closed if the body is not read to its end.
-        release: called with the connection when the body was read to its end.
+        release: called with the connection when it has no more of the body.
     """
 
     def __init__(
         self,
         head: PlainHead,
-        reader: io.BufferedReader,
-        connection: http.client.HTTPConnection,
+        body: bytes,
+        connection: Receiver,
         release: Callable[[object], object],
     ) -> None:
-        """Read nothing of the body yet."""
+        """Release the connection if the whole body came with the head."""
         self.status = head.status
         self.headers = head.headers
         self.length_remaining = head.length
         """Number of bytes of the body that were not read."""
-        self.connection: http.client.HTTPConnection | None = connection
-        """The connection; ``None`` when the body was read to its end, or closed."""
-        self._reader = reader
+        self.connection: Receiver | None = connection
+        """The connection; ``None`` when it has no more of the body, or is closed."""
+        self._body = body
         self._release = release
+        if len(body) > head.length:
+            # What nobody asked for would be taken for the next answer.
+            self._body = body[: head.length]
+            self.close()
+        elif len(body) == head.length:
+            self._end()
 
     def read1(self, most: int, *, decode_content: bool = False) -> bytes:
         """Return the next piece of the body as it was sent; empty at its end.
@@ -139,20 +158,27 @@ class PlainAnswer:
             http.client.IncompleteRead: the connection was closed before the end.
         """
         del decode_content
+        piece = self._body[:most]
+        self._body = self._body[most:]
         left = self.length_remaining
-        piece = self._reader.read1(min(most, left)) if left else b""
-        if left and not piece:
-            raise http.client.IncompleteRead(b"", left)
+        if not piece and left:
+            if self.connection is not None:
+                piece = self.connection.receive(min(most, left))
+            if not piece:
+                raise http.client.IncompleteRead(b"", left)
         self.length_remaining -= len(piece)
-        if not self.length_remaining and self.connection is not None:
-            self._reader.close()
-            self._release(self.connection)
-            self.connection = None
+        if not self.length_remaining:
+            self._end()
         return piece
 
-    def close(self) -> None:
-        """Close the connection, unless the body was read to its end; may be repeated."""
+    def _end(self) -> None:
+        """Release the connection, which has no more of the body."""
         if self.connection is not None:
-            self._reader.close()
+            self._release(self.connection)
+            self.connection = None
+
+    def close(self) -> None:
+        """Close the connection, unless it has no more of the body; may be repeated."""
+        if self.connection is not None:
             self.connection.close()
             self.connection = None

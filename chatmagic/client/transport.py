@@ -29,6 +29,7 @@ from chatmagic._version import __version__
 from chatmagic.client import network_errors
 from chatmagic.client.connections import (
     CURRENT,
+    PIECE_BYTES,
     Clock,
     ConnectionMade,
     KeyedAdapter,
@@ -46,7 +47,6 @@ from chatmagic.protocol.response_errors import header
 from chatmagic.protocol.url import models_url, origin, request_url
 from chatmagic.safe_text import one_line
 
-PIECE_BYTES: Final = 65_536
 DRAIN_BYTES = 4_096
 DRAIN_SECONDS = 0.05
 
@@ -218,6 +218,8 @@ class HttpExchange:
         is_emulator = server.startswith(EMULATOR_SERVER) and _started_emulators.is_one(origin(url))
         self.origin: Origin = "emulator" if is_emulator else "live"
         self._raw = raw
+        self._is_here = False
+        """Whether the connection has no more of the answer."""
         self._clock = clock
         self._halt = clock.halt
         self._inflater = inflater(header(self.headers, "content-encoding"))
@@ -226,6 +228,8 @@ class HttpExchange:
         is_plain = raw.length_remaining is None
         below: Response | None = getattr(raw, "_original_response", None)
         self._below = below if is_plain else None
+        if raw.connection is None:
+            self._leave_connection()
 
     def read(self) -> bytes:
         """Return the next piece of the body as soon as there is one; empty at the end.
@@ -235,7 +239,8 @@ class HttpExchange:
             ChatInterrupted: it was stopped by a person.
         """
         try:
-            self._clock.renew()
+            if not self._is_here:
+                self._clock.renew()
             piece = self._read() if self._inflater is None else self._inflater.read(self._read)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             self.close(ended=False)
@@ -243,16 +248,21 @@ class HttpExchange:
             problem = network_errors.reported(error, self._clock)
         else:
             if self._halt.reason is None:
+                if self._is_here:
+                    return piece
                 if self._raw.connection is None:
-                    # The end was read with the piece: the connection may serve another exchange
-                    # now.
-                    self._halt.watch(None)
-                if piece and self._clock.which == "first_byte":
+                    self._leave_connection()
+                elif piece and self._clock.which == "first_byte":
                     self._clock.enter("silence")
                 return piece
             self.close(ended=False)
             problem = network_errors.halted(self._clock, self._halt.reason)
         raise problem
+
+    def _leave_connection(self) -> None:
+        """Note that the rest of the body is here: the connection may serve another exchange now."""
+        self._is_here = True
+        self._halt.watch(None)
 
     def _read(self) -> bytes:
         """Return the next piece of the body as it was sent."""
@@ -274,7 +284,8 @@ class HttpExchange:
             # An answer that was read to its end has given its connection back by itself.
             self._raw.close()
             # Last, so that after an interrupt before this the connection can still be cut off.
-            self._halt.watch(None)
+            if not self._is_here:
+                self._leave_connection()
 
     def _drain(self) -> None:
         """Read the small rest, which returns the connection to the pool."""

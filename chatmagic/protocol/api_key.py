@@ -158,6 +158,16 @@ def _spellings(key: Secret) -> KeySpellings | None:
     return None if is_placeholder else KeySpellings(value)
 
 
+@lru_cache(64)
+def _patterns(keys: tuple[Secret, ...]) -> tuple[list[KeySpellings], frozenset[str]]:
+    """Return the matchers of keys, longer ones first, and the characters that keys begin with."""
+    found = (key.spellings for key in dict.fromkeys(keys))
+    spellings = [spelling for spelling in found if spelling is not None]
+    # A key may begin as a shorter one does.
+    spellings.sort(key=lambda spelling: -len(spelling.letters))
+    return spellings, frozenset[str]().union(*(spelling.begins for spelling in spellings))
+
+
 class KeyRedactor:
     """Removal of keys from a text that arrives in fragments.
 
@@ -170,11 +180,7 @@ class KeyRedactor:
 
     def __init__(self, keys: Iterable[Secret]) -> None:
         """Start before the first fragment."""
-        found = (key.spellings for key in dict.fromkeys(keys))
-        spellings = [spelling for spelling in found if spelling is not None]
-        # A key may begin as a shorter one does.
-        self._spellings = sorted(spellings, key=lambda spelling: -len(spelling.letters))
-        self._begins = frozenset[str]().union(*(spelling.begins for spelling in spellings))
+        self._spellings, self._begins = _patterns(tuple(keys))
         self._held = ""
         self.has_removed = False
         """Whether a key was removed."""

@@ -40,6 +40,8 @@ HEADERS: Final = (
 )
 """Headers of a reply's facts, which a cassette keeps; the others matter only when they arrive."""
 
+_FIGURES: Final = frozenset(HEADERS) - {"date", "retry-after"}
+"""Headers with figures of the credits."""
 _Value = TypeVar("_Value")
 _HIGHEST: Final = 10**15
 OTHERS: Final = "others may share the credits"
@@ -81,6 +83,8 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     Returns:
         The known figures; ``None`` if there are none.
     """
+    if body is None and _values(tuple(headers)).keys().isdisjoint(_FIGURES):
+        return None
     written = date(headers)
     seen_at = written or now.astimezone(UTC)
 
@@ -101,10 +105,8 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     elif limit is not None:
         remaining = max(limit - used, 0)
     resets_at = resets_at or header_value(headers, "x-ratelimit-reset", reset)
-    spent, budget = (
-        header_value(headers, f"x-litellm-key-{name}", _spending)
-        for name in ("spend", "max-budget")
-    )
+    spent = header_value(headers, "x-litellm-key-spend", _spending)
+    budget = header_value(headers, "x-litellm-key-max-budget", _spending)
     if {limit, remaining, used, resets_at, spent, budget} == {None}:
         return None
     # A reset in the past says nothing about the next one. Without a Date it is compared with this
@@ -243,9 +245,14 @@ def header_value(
     found = _values(tuple(headers)).get(name)
     if found is None:
         return None
-    texts = [text for value in found for text in re.split(JOINT, value.strip()) if text]
+    texts = [text for value in found for text in _parts(value.strip()) if text]
     values = {read(text) for text in texts}
     return values.pop() if len(values) == 1 else None
+
+
+def _parts(value: str) -> list[str]:
+    """Return the values that a proxy has joined."""
+    return re.split(JOINT, value) if "," in value else [value]
 
 
 @lru_cache(8)
@@ -333,13 +340,11 @@ def request_limit(headers: Headers, now: datetime) -> RequestLimit | None:
     Returns:
         The known figures; ``None`` if the number of requests left is unknown.
     """
-    seen_at = date(headers) or now.astimezone(UTC)
-    limit, remaining = (
-        header_value(headers, f"x-ratelimit-{name}-requests", _figure)
-        for name in ("limit", "remaining")
-    )
+    remaining = header_value(headers, "x-ratelimit-remaining-requests", _figure)
     if remaining is None:
         return None
+    limit = header_value(headers, "x-ratelimit-limit-requests", _figure)
+    seen_at = date(headers) or now.astimezone(UTC)
     seconds = header_value(headers, "x-ratelimit-reset-requests", _seconds)
     ends_at = None if seconds is None else seen_at + timedelta(seconds=seconds)
     return RequestLimit(limit, remaining, ends_at)

@@ -264,7 +264,8 @@ class ReplyBuilder:
 
     def _think(self, text: str) -> None:
         """Add a fragment of the reasoning."""
-        self._add_thoughts(self._thought_keys.feed(text))
+        if text:
+            self._add_thoughts(self._thought_keys.feed(text))
 
     def _add_thoughts(self, text: str) -> None:
         if text:
@@ -274,6 +275,8 @@ class ReplyBuilder:
 
     def _keep(self, text: str) -> str:
         """Add a text without thoughts and keys; return what it adds."""
+        if not text:
+            return ""
         if not self._splitter.has_reply:
             thoughts, text = self._splitter.feed(text)
             self._think(thoughts)

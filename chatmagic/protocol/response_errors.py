@@ -396,7 +396,10 @@ def header(headers: Sequence[tuple[str, str]], name: str) -> str:
         headers: the response's headers.
         name: the header's name, in lower case.
     """
-    return next((value for key, value in headers if key.lower() == name), "")
+    for key, value in headers:
+        if key.lower() == name:
+            return value
+    return ""
 
 
 def safe_excerpt(text: str, keys: Iterable[Secret], limit: int = EXCERPT) -> str:

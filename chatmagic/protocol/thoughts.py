@@ -29,6 +29,8 @@ def split_unopened(text: str) -> tuple[str, str]:
     Returns:
         Both texts; no thoughts if there is no such end.
     """
+    if CLOSE not in text:
+        return "", text
     begin = 0
     fences = 0
     for mark in re.finditer(CLOSE, text):

@@ -45,11 +45,12 @@ class Budgets(Limit):
             InputError: one of them is no budget.
         """
         environment = self._ledger.environment()
-        texts = [
-            (_initial_environ.VARIABLES.get(BUDGET_VARIABLE), BUDGET_VARIABLE),
-            (environment.setting("budget"), BUDGET_SETTING.at(environment.place)),
-        ]
-        return [Budget.parse(text, setting) for text, setting in texts if text]
+        budgets: list[Budget] = []
+        if text := _initial_environ.VARIABLES.get(BUDGET_VARIABLE):
+            budgets.append(Budget.parse(text, BUDGET_VARIABLE))
+        if text := environment.setting("budget"):
+            budgets.append(Budget.parse(text, BUDGET_SETTING.at(environment.place)))
+        return budgets
 
     def used(self, budget: Budget) -> int:
         """Return the amount of a budget that this kernel has used and reserved.

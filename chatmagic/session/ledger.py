@@ -34,7 +34,7 @@ from chatmagic.session.environment import Environment, of_process
 from chatmagic.session.exchange import Answer, Sending
 from chatmagic.session.feature import Feature
 from chatmagic.session.ledger_row import LedgerRow, Reservation, service_of
-from chatmagic.session.meter import Figures, Meter
+from chatmagic.session.meter import UNKNOWN, Figures, Meter
 from chatmagic.session.prepare import Prepared
 
 KEPT: Final = 100_000
@@ -153,7 +153,8 @@ class Ledger(Feature):
         Args:
             service: its origin, or ``emulator``.
         """
-        return self.meters.setdefault(service, Meter())
+        known = self.meters.get(service)
+        return self.meters.setdefault(service, Meter()) if known is None else known
 
     def figures(self, endpoint: Endpoint) -> Figures | None:
         """Return the latest figures of an account's credits; ``None`` before the first.
@@ -327,6 +328,16 @@ class Ledger(Feature):
         is_reply = bool(text) or (problem is None and reply.state == "complete")
         meter.answers += is_reply and is_question
         meter.is_emulator = not reservation.counts
+        is_refused = (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST
+        # Refused requests, and those without a question, took nothing if their answer has no
+        # figure.
+        figures = None if seen is None else Figures(seen, datetime.now(UTC))
+        account = reservation.endpoint.account
+        cost = UNKNOWN
+        if figures is not None and isinstance(problem, _REFUSALS) and not text:
+            cost = meter.refuse(figures, account)
+        elif figures is not None or (is_question and not is_refused):
+            cost = meter.end(figures, account, is_question=is_question)
         self._count += 1
         row = LedgerRow(
             number=self._count,
@@ -339,16 +350,12 @@ class Ledger(Feature):
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
             total_tokens=usage.total_tokens,
+            before=cost.before,
+            after=cost.after,
+            took=cost.took,
+            each=cost.each,
+            sure=cost.sure,
             error=None if problem is None else type(problem).__name__,
         )
-        is_refused = (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST
-        # Refused requests, and those without a question, took nothing if their answer has no
-        # figure.
-        figures = None if seen is None else Figures(seen, datetime.now(UTC))
-        account = reservation.endpoint.account
-        if figures is not None and isinstance(problem, _REFUSALS) and not text:
-            row = meter.refuse(row, figures, account)
-        elif figures is not None or (is_question and not is_refused):
-            row = meter.end(row, figures, account)
         reservation.row = row
         self.rows.append(row)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import mean
-from typing import Final
+from typing import Final, NamedTuple
 
 from chatmagic.models import Credits
-from chatmagic.session.ledger_row import LedgerRow, Sure
+from chatmagic.session.ledger_row import Sure
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,27 @@ class Figures:
     def period(self) -> tuple[object, ...]:
         """Facts that differ from one period of a quota to the next."""
         return self.credits.limit, self.credits.resets_at, self.credits.lapsed_at
+
+
+class Cost(NamedTuple):
+    """Cost of a request in credits; each figure is ``None`` if it is unknown.
+
+    Args:
+        before: credits left by the answer before.
+        after: credits left by its answer.
+        took: the fall of the credits.
+        each: cost of one such request: ``took``, or the mean of several under way.
+        sure: as in :class:`chatmagic.session.ledger_row.LedgerRow`.
+    """
+
+    before: int | None = None
+    after: int | None = None
+    took: int | None = None
+    each: int | None = None
+    sure: Sure = "unknown"
+
+
+UNKNOWN: Final = Cost()
 
 
 @dataclass(slots=True)
@@ -114,20 +135,20 @@ class Meter:
             self.figures = 0
         self.batch += 1
 
-    def end(self, row: LedgerRow, seen: Figures | None, account: object) -> LedgerRow:
-        """Return the row of a request that has ended, with its cost as far as that is known.
+    def end(self, seen: Figures | None, account: object, *, is_question: bool = True) -> Cost:
+        """Return the cost of a request that has ended, as far as it is known.
 
         Args:
-            row: the request.
             seen: its answer's figures; ``None`` for none.
             account: identity of its account.
+            is_question: whether it is a question, whose cost is an estimate for the next one.
         """
         after = None if seen is None else seen.credits.remaining
         last = self.latest.get(account)
         if seen is None or after is None:
             self.unknown += last is None
             self.awaited += last is not None
-            return row
+            return UNKNOWN
         is_alone = self.batch == 1
         before = None if last is None else last.credits.remaining
         is_lower = before is not None and after <= before
@@ -138,7 +159,7 @@ class Meter:
             self.figures = 0
             self.unknown += self.awaited + 1
             self.awaited = 0
-            return replace(row, after=after)
+            return Cost(after=after)
         # The fall of an overtaken answer counts as 0, so the sum of all falls is right.
         took = 0
         awaited = self.awaited
@@ -150,25 +171,23 @@ class Meter:
         self.fallen += took
         self.figures += 1
         if is_alone and awaited:
-            return replace(row, before=before, after=after, took=took, sure="several")
+            return Cost(before=before, after=after, took=took, sure="several")
         # Rounded up: the ended requests have taken no more than the whole fall.
         share = took if is_alone else -(-self.fallen // self.figures)
         sure: Sure = "alone" if is_alone else "several"
-        row = replace(row, before=before, after=after, took=took, each=share, sure=sure)
-        if row.entry != "models":  # no question
+        if is_question:
             # A later mean of a batch is more exact, and no earlier one was too low.
             for at in range(-min(self.figures - 1, len(self.costs)), 0):
                 self.costs[at] = min(self.costs[at], share)
             self.costs.append(share)
-        return row
+        return Cost(before, after, took, share, sure)
 
-    def refuse(self, row: LedgerRow, seen: Figures, account: object) -> LedgerRow:
-        """Return the row of a refused request, which took nothing; its figures are the latest.
+    def refuse(self, seen: Figures, account: object) -> Cost:
+        """Return the cost of a refused request, which took nothing; its figures are the latest.
 
         If credits have fallen since, others took them: elsewhere, or requests that are under way.
 
         Args:
-            row: the request.
             seen: its answer's figures.
             account: identity of its account.
         """
@@ -176,17 +195,17 @@ class Meter:
         last = self.latest.get(account)
         before = None if last is None else last.credits.remaining
         if after is None:
-            return row
+            return UNKNOWN
         is_comparable = last is not None and last.period == seen.period
         if is_comparable and before is not None:
             fall = before - after
             if fall < 0 and self.batch > 1:
-                return replace(row, after=after)  # an answer that was overtaken
+                return Cost(after=after)  # an answer that was overtaken
             self.falls += max(0, min(fall, (self.batch - 1) * (self.dearest or 1)))
         self.unknown += self.awaited
         self.awaited = 0
         self.latest[account] = seen
-        return replace(row, after=after)
+        return Cost(after=after)
 
 
 LATELY: Final = 10

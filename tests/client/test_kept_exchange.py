@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import io
-from typing import Any
 
 import pytest
 
@@ -73,37 +72,52 @@ def test_a_head_has_the_host_as_the_standard_library_writes_it(
 
 
 class _Kept:
-    """Connection that notes its end."""
+    """Connection with the rest of a body, that notes its end."""
 
     is_closed = False
+
+    def __init__(self, rest: bytes) -> None:
+        self.rest = io.BytesIO(rest)
+
+    def receive(self, most: int) -> bytes:
+        return self.rest.read(most)
 
     def close(self) -> None:
         self.is_closed = True
 
 
-def answer(body: bytes, length: int) -> tuple[PlainAnswer, _Kept, list[object]]:
+def answer(body: bytes, rest: bytes, length: int) -> tuple[PlainAnswer, _Kept, list[object]]:
     """Return an answer, its connection, and the list to which the connection is returned."""
     read = plain_head(head(f"Content-Length: {length}"))
     assert read is not None
-    kept: Any = _Kept()
+    kept = _Kept(rest)
     returned: list[object] = []
-    reader: Any = io.BufferedReader(io.BytesIO(body))
-    return PlainAnswer(read, reader, kept, returned.append), kept, returned
+    return PlainAnswer(read, body, kept, returned.append), kept, returned
 
 
-def test_a_connection_is_returned_when_the_body_was_read() -> None:
-    """Bytes behind the body are no part of it."""
-    made, kept, returned = answer(b"abcdef", 5)
-    assert (made.read1(3), made.read1(9), made.read1(9)) == (b"abc", b"de", b"")
+@pytest.mark.parametrize(("body", "rest"), [(b"abcde", b""), (b"", b"abcde"), (b"ab", b"cde")])
+def test_a_connection_is_returned_when_it_has_no_more_of_the_body(body: bytes, rest: bytes) -> None:
+    """It is free for another request at once if the whole body came with the head."""
+    made, kept, returned = answer(body, rest, 5)
+    assert returned == ([kept] if body == b"abcde" else [])
+    pieces = iter(lambda: made.read1(3), b"")
+    assert b"".join(pieces) == b"abcde"
     made.close()
     assert returned == [kept]
     assert not kept.is_closed
 
 
+def test_a_connection_with_more_than_the_body_is_closed() -> None:
+    """What nobody asked for would be taken for the next answer."""
+    made, kept, returned = answer(b"abcdef", b"", 5)
+    assert (made.read1(9), made.read1(9)) == (b"abcde", b"")
+    assert (kept.is_closed, returned) == (True, [])
+
+
 def test_a_connection_is_closed_when_the_body_was_not_read() -> None:
     """The rest of the body would be taken for the next answer."""
-    made, kept, returned = answer(b"abc", 3)
-    assert made.read1(2) == b"ab"
+    made, kept, returned = answer(b"a", b"bc", 3)
+    assert (made.read1(2), made.read1(1)) == (b"a", b"b")
     made.close()
     made.close()
     assert (kept.is_closed, returned) == (True, [])
@@ -111,8 +125,10 @@ def test_a_connection_is_closed_when_the_body_was_not_read() -> None:
 
 def test_a_body_that_ends_early_is_cut_off() -> None:
     """An end before the length is an error, and no end."""
-    made, _, returned = answer(b"ab", 3)
-    assert made.read1(9) == b"ab"
-    with pytest.raises(http.client.IncompleteRead):
-        made.read1(9)
+    made, _, returned = answer(b"a", b"b", 3)
+    assert (made.read1(9), made.read1(9)) == (b"a", b"b")
+    for _ in range(2):
+        with pytest.raises(http.client.IncompleteRead):
+            made.read1(9)
+        made.close()
     assert returned == []

@@ -39,9 +39,10 @@ from loopback import (
 )
 from socks_proxy import SocksProxy, pass_on
 
+from chatmagic.client.connections import PIECE_BYTES
 from chatmagic.client.endpoint import Endpoint, ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
-from chatmagic.client.transport import PIECE_BYTES, HttpTransport
+from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import (
     ChatInterrupted,
     ConnectError,

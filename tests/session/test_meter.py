@@ -8,16 +8,14 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
-from accounts import DIGEST, NOW, SERVICE
+from accounts import NOW
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
 from chatmagic.models import Credits
-from chatmagic.session.ledger_row import LedgerRow
 from chatmagic.session.meter import Figures, Meter
 
 RESET = datetime(2026, 1, 2, tzinfo=UTC)
-ROW = LedgerRow(number=1, time=NOW, service=SERVICE.origin, entry="cell", cell=None, request=DIGEST)
 
 
 def seen(remaining: int | None, resets_at: datetime = RESET) -> Figures:
@@ -34,7 +32,7 @@ def run(meter: Meter, *figures: Figures | None) -> list[tuple[int | None, str, i
     costs: list[tuple[int | None, str, int]] = []
     for figure in figures:
         meter.begin(alone=True)
-        row = meter.end(ROW, figure, None)
+        row = meter.end(figure, None)
         costs.append((row.took, row.sure, meter.used))
     return costs
 
@@ -92,7 +90,7 @@ def test_each_account_has_figures_of_its_own() -> None:
         ("b", later, (3, "alone", 6 + 2 * 3)),
     ]:
         meter.begin(alone=True)
-        row = meter.end(ROW, figures, account)
+        row = meter.end(figures, account)
         assert (row.took, row.sure, meter.used) == cost
     assert meter.credits == later.credits
 
@@ -134,7 +132,7 @@ def test_several_at_once_are_summed_and_never_too_cheap(
             meter.begin(alone=not under_way)
             under_way.append(left)
         elif under_way:
-            row = meter.end(ROW, seen(under_way.pop(luck.randrange(len(under_way)))), None)
+            row = meter.end(seen(under_way.pop(luck.randrange(len(under_way)))), None)
             took += row.took or 0
             assert (row.each or 0) >= cost or row.sure == "alone"
     assert took == meter.falls == 10**6 - left
@@ -149,7 +147,7 @@ def test_an_estimate_goes_by_the_last_ten_costs() -> None:
     for number in range(3):
         meter.begin(alone=not number)
     for left in (791, 790, 788):
-        meter.end(ROW, seen(left), None)
+        meter.end(seen(left), None)
     assert [*meter.costs] == [*[1] * 5, 81, 0, 4, 4, 4]
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from chatmagic._fork import Lock
 from chatmagic.errors import ChatError
 from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.row_reply import RowReply
+
+GATHER: Final = 0.01
+"""Seconds for which lines are gathered, to bring them to the disk together."""
 
 
 class AnswerWriter:
@@ -74,6 +79,7 @@ class AnswerWriter:
         is_over = False
         while not is_over:
             taken = [self._written.get()]
+            time.sleep(GATHER)
             while not self._written.empty():
                 taken.append(self._written.get())
             is_over = None in taken

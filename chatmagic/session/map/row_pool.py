@@ -6,6 +6,7 @@ be known to them, so that a map in the background that waits for a limit would h
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -146,6 +147,8 @@ class RowPool:
         self._given = queue.SimpleQueue[Row | None]()
         self._room = threading.Semaphore(2 * options.workers)
         self._threads: list[threading.Thread] = []
+        self._open = contextlib.ExitStack()
+        """What is closed when all threads have ended."""
         self._halts: set[Halt] = set()
         self._is_cut = False
         self._failures = 0
@@ -168,11 +171,12 @@ class RowPool:
             rows: the rows, which are read in the calling thread as they are needed.
             while_waiting: called again and again meanwhile.
         """
+        client = self._open.enter_context(self._sender.connect())
         for row in rows:
             if not self._has_room(while_waiting):
                 return
             if len(self._threads) < self._options.workers:
-                self._add_thread()
+                self._add_thread(client)
             self._given.put(row)
         for _ in range(2 * self._options.workers):
             if not self._has_room(while_waiting):
@@ -184,6 +188,7 @@ class RowPool:
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
+        self._open.close()
         self.answers.close()
 
     def stop(self) -> None:
@@ -208,9 +213,11 @@ class RowPool:
             self.error = self.error or error
         self.stop()
 
-    def _add_thread(self) -> None:
+    def _add_thread(self, client: Client) -> None:
         """Start a thread that asks rows. Rows under way end before the interpreter exits."""
-        thread = threading.Thread(target=self._ask_rows, name="chatmagic-map", daemon=False)
+        thread = threading.Thread(
+            target=self._ask_rows, args=[client], name="chatmagic-map", daemon=False
+        )
         self._threads.append(thread)
         thread.start()
 
@@ -222,13 +229,12 @@ class RowPool:
                 return True
         return False
 
-    def _ask_rows(self) -> None:
-        """Ask rows until there are no more, with a client for this thread alone."""
+    def _ask_rows(self, client: Client) -> None:
+        """Ask rows until there are no more."""
         try:
-            with self._sender.connect() as client:
-                while (row := self._given.get()) is not None:
-                    if self.is_stopped or not self._ask_row(client, row):
-                        self._room.release()
+            while (row := self._given.get()) is not None:
+                if self.is_stopped or not self._ask_row(client, row):
+                    self._room.release()
         except BaseException as error:  # noqa: BLE001 - `_work` raises it
             log_swallowed(error)
             self.end(error)

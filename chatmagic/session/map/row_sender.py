@@ -67,7 +67,7 @@ class RowSender:
         self._cell = environment.cell()[0]
 
     def connect(self) -> AbstractContextManager[Client]:
-        """Return a client for one thread; threads share a user's own transport."""
+        """Return a client for the threads of a map; of a user's own transport it is the user's."""
         return self._client.twin() or contextlib.nullcontext(self._client)
 
     def send(

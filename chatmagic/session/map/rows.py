@@ -142,7 +142,9 @@ def _rows(source: Any) -> Iterator[dict[str, Any]]:
         yield from _named(names_of(source), zip(*source.values(), strict=True))
     else:
         for number, item in enumerate(source):
-            if isinstance(item, Mapping):
+            if isinstance(item, str | int | float):
+                yield {IT: item}
+            elif isinstance(item, Mapping):
                 yield {IT: item, **{str(name): value for name, value in item.items()}}
             elif is_table(item) or is_lazy(item):
                 raise InputError(
