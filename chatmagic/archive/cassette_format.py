@@ -48,8 +48,9 @@ REPAIR: Final = "The file was left as it is: repair it, or record into another o
 MARK_DIGITS: Final = 8
 """Number of digits of the digest in each line of a prompt or a reply."""
 
-_CONFLICT: Final = re.compile(r"(<{7}|\|{7}|={7}|>{7})(?: .*)?")
-"""A line that marks a half of a merge conflict (git-merge(1), "How conflicts are presented")."""
+_CONFLICT: Final = re.compile(r"(([<|=>])\2{6,})(?: .*)?\r?")
+"""A line that marks a half of a merge conflict (git-merge(1), "How conflicts are presented"), also
+a longer one (gitattributes(5), "conflict-marker-size")."""
 _BEFORE: Final = {"<": {""}, "|": {"<"}, "=": {"<", "|"}, ">": {"="}}
 """The marks that may stand before each mark; none stands before a conflict."""
 
@@ -183,20 +184,32 @@ def content_from(text: str, name: str) -> Content:
             f"{name} cannot be read: it holds more than {MOST_IN_FILE:,} lines or values.",
             hint="Record into another file.",
         )
-    marks = [number for number, line in _numbered(text) if _CONFLICT.fullmatch(line.rstrip("\r"))]
-    halves = _halves(_numbered(text)) if marks else None
-    if halves is None:
+    marks = [number for number, line in _numbered(text) if _CONFLICT.fullmatch(line)]
+    if not marks:
         return _content(_drafts(_numbered(text), name))
+    why = "it is a merge conflict"
+    halves = _halves(_numbered(text))
+    if halves is None:
+        # Of a conflict within a conflict: the digest in each line tells its exchange.
+        halves = ([line for line in _numbered(text) if not _CONFLICT.fullmatch(line[1])],)
+    else:
+        why += ", and not each half of it holds whole exchanges"
     try:
-        ours, theirs = (_drafts(half, name) for half in halves)
+        drafts = [_drafts(half, name) for half in halves]
     except InputError as error:
         log_swallowed(error)
-        why = "it is a merge conflict, and not each half of it holds whole exchanges"
         raise _damaged(name, marks[0], why) from None
-    held = by_identity(draft.item for draft in ours)
-    news = by_identity(draft.item for draft in theirs)
-    added = [draft for key, draft in zip(news, theirs, strict=True) if key not in held]
-    return replace(_content([*ours, *added]), is_merged=True)
+    return replace(_content(_once(drafts)), is_merged=True)
+
+
+def _once(halves: Iterable[list[_Draft]]) -> list[_Draft]:
+    """Return the interactions of the halves of a merge, those that both have once."""
+    once: dict[object, _Draft] = {}
+    for half in halves:
+        keys = by_identity(draft.item for draft in half)
+        for key, draft in zip(keys, half, strict=True):
+            once.setdefault(key, draft)
+    return [*once.values()]
 
 
 def _numbered(text: str) -> Iterator[tuple[int, str]]:
@@ -219,12 +232,15 @@ def _halves(lines: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, str]], ..
     theirs: list[tuple[int, str]] = []
     sides = {"": (ours, theirs), "<": (ours,), "|": (), "=": (theirs,)}
     part = ""
+    size = 0
     for line in lines:
-        mark = _CONFLICT.fullmatch(line[1].rstrip("\r"))
-        if mark is None:
+        mark = _CONFLICT.fullmatch(line[1])
+        # The marks in a common ancestor, which is itself a merge, are longer.
+        size = size or len(mark[1] if mark else "")
+        if mark is None or (part == "|" and len(mark[1]) > size):
             for side in sides[part]:
                 side.append(line)
-        elif part in _BEFORE[kind := mark[1][0]]:
+        elif part in _BEFORE[kind := mark[2]]:
             part = "" if kind == ">" else kind
         else:
             return None
@@ -246,6 +262,8 @@ def _drafts(lines: Iterable[tuple[int, str]], name: str) -> list[_Draft]:
     blocks: list[_Block] = []
     for number, value in values:
         kind = next((kind for kind in ("you", "reply") if isinstance(value.get(kind), str)), "")
+        if value == head:
+            continue  # Of two files that were joined, or merged as a whole.
         if "request" in value:
             blocks.append(_Block(number, value))
         elif blocks and kind and value == {kind: value[kind], **blocks[-1].mark}:

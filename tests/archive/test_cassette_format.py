@@ -198,6 +198,23 @@ def test_a_conflict_of_whole_exchanges_is_read_as_both(base: list[str], end: str
     assert from_text(to_text(read.interactions), "talk.jsonl") == read.interactions
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_conflict_in_a_conflict_is_read_as_all(end: str) -> None:
+    """After a merge with a third branch, whatever the size of the marks."""
+    inner = ["<<<<<<< HEAD", *LINES[1:7], "=======", *LINES[7:9], ">>>>>>> side"]
+    text = conflict(inner, LINES[9:]).replace("\n", end)
+    both = Content((FIRST, SECOND, LONE), is_merged=True)
+    assert content_from(text, "talk.jsonl") == both
+    longer = re.sub(r"(?m)^([<=>])\1{6}", r"\g<0>\1\1\1", text)
+    assert content_from(longer, "talk.jsonl") == both
+
+
+def test_the_head_may_come_again() -> None:
+    """In a union of a file whose line ends have changed, or of two files."""
+    other = to_text([LONE]).replace("\n", "\r\n")
+    assert from_text(to_text([FIRST, SECOND]) + other, "talk.jsonl") == (FIRST, SECOND, LONE)
+
+
 def test_a_conflict_is_written_without_its_marks(tmp_path: Path) -> None:
     """By the next save, even if it adds nothing; until then the file is as git left it."""
     file = CassetteFile(tmp_path / "talk.jsonl")
