@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -190,8 +190,7 @@ def content_from(text: str, name: str) -> Content:
     why = "it is a merge conflict"
     halves = _halves(_numbered(text))
     if halves is None:
-        # Of a conflict within a conflict: the digest in each line tells its exchange.
-        halves = ([line for line in _numbered(text) if not _CONFLICT.fullmatch(line[1])],)
+        halves = (_without_marks(_numbered(text)),)
     else:
         why += ", and not each half of it holds whole exchanges"
     try:
@@ -245,6 +244,18 @@ def _halves(lines: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, str]], ..
         else:
             return None
     return None if part else (ours, theirs)
+
+
+def _without_marks(lines: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return the numbered lines of conflicts in each other, whose digests tell their exchanges.
+
+    If a mark is missing, all lines are returned.
+    """
+    numbered = [*lines]
+    marks = [mark for _, line in numbered if (mark := _CONFLICT.fullmatch(line))]
+    count = Counter(mark[2] for mark in marks)
+    is_whole = count["<"] == count["="] == count[">"]
+    return [line for line in numbered if not (is_whole and _CONFLICT.fullmatch(line[1]))]
 
 
 def _drafts(lines: Iterable[tuple[int, str]], name: str) -> list[_Draft]:
