@@ -18,7 +18,7 @@ import requests
 import urllib3
 
 from chatmagic.advice import SETTINGS, Sentences, longer_timeout, sentences
-from chatmagic.client.connections import Clock
+from chatmagic.client.clock import Clock
 from chatmagic.client.proxies import proxy_in_force
 from chatmagic.errors import (
     COST_UNKNOWN,

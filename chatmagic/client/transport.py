@@ -27,19 +27,15 @@ from chatmagic._fork import belongs_to_process
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic._version import __version__
 from chatmagic.client import network_errors
-from chatmagic.client.connections import (
-    CURRENT,
-    PIECE_BYTES,
-    Clock,
-    ConnectionMade,
-    KeyedAdapter,
-    Response,
-    SharedState,
-)
+from chatmagic.client.adapter import KeyedAdapter
+from chatmagic.client.clock import Clock
+from chatmagic.client.current_exchange import CURRENT, ConnectionMade, SharedState
 from chatmagic.client.endpoint import ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.client.kept_exchange import PlainAnswer
 from chatmagic.client.proxies import proxies_for
+from chatmagic.client.sockets import PIECE_BYTES
+from chatmagic.client.timed_response import Response
 from chatmagic.errors import COST_UNKNOWN, NotUnderstoodError
 from chatmagic.models import Origin
 from chatmagic.protocol.request import EMULATOR_SERVER

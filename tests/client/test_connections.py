@@ -1,4 +1,4 @@
-"""The clock of an exchange, and the key on the wire: over real sockets."""
+"""The key on the wire, and connections that are used again: over real sockets."""
 
 from __future__ import annotations
 
@@ -12,101 +12,18 @@ from collections.abc import Callable, Iterator
 from http import HTTPStatus
 
 import pytest
-from exchanges import ANSWERS, FRAMES, KEY, SHORT, rest, send
-from loopback import DONE, PATIENCE, Peer, Server, answer, event, head, playing, stream, wait_for
+from exchanges import ANSWERS, KEY, rest, send
+from loopback import DONE, PATIENCE, Peer, Server, answer, event, playing, stream, wait_for
 from served import held_by
-from urllib3.util.wait import wait_for_read, wait_for_write
+from urllib3.util.wait import wait_for_read
 
 from chatmagic.client import connections
 from chatmagic.client.endpoint import Endpoint, ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
-from chatmagic.errors import ChatError, ChatInterrupted, RequestTimeoutError, ServiceError
+from chatmagic.errors import ChatError, ChatInterrupted, ServiceError
 from chatmagic.protocol.api_key import Auth, Secret
 from chatmagic.safe_text import without_memory_addresses
-
-
-def drip(begun: bytes, drop: bytes = b"x") -> Callable[[Peer], None]:
-    """Make the script that begins an answer and then sends one byte after the other."""
-
-    def script(peer: Peer) -> None:
-        peer.piece()
-        peer.send(begun)
-        peer.repeat(drop, every=0.01)
-
-    return script
-
-
-@pytest.mark.parametrize(
-    "interim",
-    [
-        ["103 Early Hints"],
-        ["100 Continue", "103 Early Hints"],
-        ["103 Early Hints", "100 Continue", "102 Processing", "199 Any"],
-    ],
-)
-def test_interim_answers_are_skipped(
-    connect: Callable[..., HttpTransport], interim: list[str]
-) -> None:
-    """The answer behind them is the answer, and its connection is used again."""
-    lines = [f"HTTP/1.1 {status}\r\nLink: </style.css>\r\n\r\n".encode() for status in interim]
-    whole = b"".join([*lines, answer(b"the answer", headers={"X-Own": "1"})])
-    with Server(playing(whole, whole)) as server:
-        transport = connect(server.url)
-        for _ in range(2):
-            exchange = send(transport)
-            assert exchange.status == HTTPStatus.OK
-            names = {name.lower() for name, _ in exchange.headers}
-            assert "x-own" in names
-            assert "link" not in names
-            assert rest(exchange) == b"the answer"
-            exchange.close(ended=True)
-        assert server.accepted == 1
-
-
-TLS_RECORD_BEGUN = b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc"
-
-
-@pytest.mark.parametrize(
-    ("begun", "scheme", "which"),
-    [
-        (TLS_RECORD_BEGUN, "https", "connect"),
-        (TLS_RECORD_BEGUN, "https", "total"),
-        (b"HTTP/1.1 200 OK\r\nX-Long: ", "http", "total"),
-        (b"HTTP/1.1 200 OK\r\nX-Long: ", "http", "first_byte"),
-        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 1", "http", "first_byte"),
-        (head(headers=FRAMES["chunked"]) + b"1;", "http", "first_byte"),
-        (head(headers=FRAMES["chunked"]) + b"1\r\nx\r\n0\r\nX: ", "http", "silence"),
-        (head(headers=FRAMES["until close"]), "http", "total"),
-        (head("500 Oops", FRAMES["until close"]), "http", "total"),
-    ],
-)
-def test_what_drips_for_ever_is_ended(
-    connect: Callable[..., HttpTransport], begun: bytes, scheme: str, which: str
-) -> None:
-    """Each byte comes in time, and yet a time-out counts the whole wait, and says which."""
-    with Server(drip(begun)) as server:
-        transport = connect(f"{scheme}://127.0.0.1:{server.port}/", **{which: SHORT})
-        with pytest.raises(
-            RequestTimeoutError, match=r"(within|timeout of|came for) 0\.15 s"
-        ) as caught:
-            rest(send(transport))
-    assert caught.value.which == which
-
-
-def test_a_request_that_is_not_taken_in_is_the_first_byte_time_out(
-    connect: Callable[..., HttpTransport],
-) -> None:
-    """A server that takes a connection, and reads nothing, is not waited for for ever."""
-    over = threading.Event()
-    with Server(lambda _: over.wait(PATIENCE)) as server:
-        transport = connect(server, first_byte=SHORT)
-        with pytest.raises(
-            RequestTimeoutError, match=r"No answer within 0\.15 s: the model may still be loaded\."
-        ):
-            transport.send(b"x" * 40_000_000, stream=True, halt=Halt())
-        over.set()
-
 
 WAYS: dict[Auth, bytes] = {
     "bearer": b"Authorization: Bearer " + KEY.encode(),
@@ -329,55 +246,3 @@ def test_a_stop_in_the_watch_is_no_end_by_the_server(
                 ask()
             assert server.accepted == accepted + 1
         assert len(server.asked) == 4
-
-
-def test_a_connection_that_is_not_taken_is_the_connect_time_out(
-    connect: Callable[..., HttpTransport], silent: str
-) -> None:
-    """A host that does not answer at all is told from one that refuses."""
-    with pytest.raises(RequestTimeoutError, match=r"No connection .* within 0\.15 s: ") as caught:
-        send(connect(silent, connect=SHORT))
-    assert caught.value.which == "connect"
-
-
-def test_stop_wakes_who_waits_for_a_connection(
-    connect: Callable[..., HttpTransport], silent: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Stop from another thread need not wait for the connect time-out."""
-    halt = Halt()
-
-    def waiting(sock: socket.socket, seconds: float) -> bool:
-        halt.stop()
-        return wait_for_write(sock, seconds)
-
-    monkeypatch.setattr("chatmagic.client.connections.wait_for_write", waiting)
-    # Not every system wakes who waits for a connection when its socket is shut down.
-    monkeypatch.setattr("chatmagic.client.halt.shut_down", lambda _: None)
-    with pytest.raises(ChatInterrupted):
-        send(connect(silent), halt)
-
-
-def test_several_addresses_share_the_connect_time_out(
-    connect: Callable[..., HttpTransport], silent: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A host whose first address is silent is reached by its second, within the time."""
-    now, waiting = [0.0], list[socket.socket]()
-
-    def silent_at_first(sock: socket.socket, seconds: float) -> bool:
-        waiting.append(sock)
-        if sock is not waiting[0]:
-            return wait_for_write(sock, PATIENCE)
-        now[0] += seconds
-        return False
-
-    monkeypatch.setattr("chatmagic.client.connections.monotonic", lambda: now[0])
-    monkeypatch.setattr("chatmagic.client.connections.wait_for_write", silent_at_first)
-    with Server(playing(ANSWERS["length"])) as server:
-        port = int(silent.rpartition(":")[2].removesuffix("/v1"))
-        found = [
-            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", each))
-            for each in (port, server.port)
-        ]
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: found)
-        assert rest(send(connect("http://two.test/v1", connect=2 * PATIENCE)))
-    assert now[0] == pytest.approx(PATIENCE)

@@ -26,7 +26,7 @@ from loopback import (
 
 from chatmagic.client import network_errors
 from chatmagic.client.client import Client
-from chatmagic.client.connections import Clock
+from chatmagic.client.clock import Clock
 from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (

@@ -9,9 +9,9 @@ from unittest.mock import Mock
 import pytest
 from exchanges import send
 
-from chatmagic.client.connections import SOCKS_SCHEMES
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.proxies import Proxy, proxies_for, proxy_in_force
+from chatmagic.client.socks_sockets import SOCKS_SCHEMES
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ConnectError
 

@@ -75,7 +75,10 @@ WORKING: Final = (
         "cassette/cassette",
         "cassette/transports",
         "client/client",
+        "client/adapter",
+        "client/clock",
         "client/connections",
+        "client/timed_response",
         "client/body",
         "client/reply_errors",
         "client/service_call",
@@ -100,8 +103,11 @@ WORKING: Final = (
 )
 """What the worker comes to."""
 CONNECTING: Final = watched(
+    "client/adapter",
     "client/client",
+    "client/clock",
     "client/connections",
+    "client/sockets",
     "client/halt",
     "client/service_call",
     "client/stream",
@@ -292,7 +298,7 @@ def test_a_stop_at_each_line_of_the_worker(service: Service, every: int) -> None
     fresh: set[tuple[str, int]] = set()
     at_each_line(service, CONNECTING, ask, fresh, "whole", event="stop", fresh=True, every=every)
     assert len(fresh) > 100
-    connects = connections._Connection._new_conn.__code__
+    connects = connections.Connection._new_conn.__code__
     lines = {(connects.co_filename, line) for _, _, line in connects.co_lines()}
     assert lines & fresh
 
