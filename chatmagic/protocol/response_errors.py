@@ -112,7 +112,9 @@ _RULES: Final[Mapping[int, _Rule]] = {
 """Rules by status; any other from 400 on is :data:`_REFUSED`, from 500 on :data:`_FAILED`."""
 
 _REDIRECTS: Final = {301, 302, 303, 307, 308}
-ABOUT_A_MODEL: Final = r"(?i)(?<!loading )\bmodels?\b(?! is loading)"
+ABOUT_A_MODEL: Final = (
+    r"(?i)(?<!loading )\bmodels?\b(?! (?:\S+ )?is (?:\w+ )?(?:loading|overloaded|busy))"
+)
 """Pattern of an answer that speaks of the model, and not of its loading."""
 # Words of servers that get plain HTTP on a port for TLS.
 _HTTPS: Final = r"(?i)\bplain HTTP\b|HTTP request to an HTTPS server|host and port requires TLS"
@@ -131,6 +133,11 @@ _NO_SUCH_PATH: Final = (
     r"(?i)\b(?:unexpected|unknown|unsupported|invalid|wrong|no such) (?:endpoint|path|route|url)\b"
     r"|\b(?:endpoint|path|route|url|page|resource)\b.{0,40}\bnot (?:found|exist|supported)\b"
     r"|^not found\b|\bno route\b|\bcannot (?:post|get) /"
+)
+# Words of services that answer a wrong key with a status of another complaint.
+_KEY_WORDS: Final = (
+    r"(?i)\bapi[ _-]?key\b.{0,40}\b(?:not valid|invalid|incorrect|expired|missing)\b"
+    r"|\b(?:incorrect|invalid|expired|missing|no)\b.{0,20}\bapi[ _-]?key\b"
 )
 _BY_WORDS: Final[Mapping[int, tuple[str, _Rule]]] = {
     403: (r"(?i)key|token|auth|credential", _BAD_KEY),
@@ -287,7 +294,10 @@ def _rule(status: int, error_body: ErrorBody, quote: str) -> _Rule:
     """Return the meaning of a status of failure, to which the answer's words may add."""
     rule = _RULES.get(status, _FAILED if status >= HTTPStatus.INTERNAL_SERVER_ERROR else _REFUSED)
     words, named = _BY_WORDS.get(status, ("", rule))
-    if re.search(words, _told(error_body, quote)):
+    told = _told(error_body, quote)
+    if status == HTTPStatus.BAD_REQUEST and re.search(_KEY_WORDS, told):
+        return _BAD_KEY
+    if re.search(words, told):
         return named
     if status == HTTPStatus.FORBIDDEN and error_body == ErrorBody():
         return _FIREWALL

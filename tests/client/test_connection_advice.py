@@ -70,6 +70,7 @@ def test_a_404_names_what_was_posted_to(path: str, posted_to: str, auth: Auth) -
         (refused(401, "no access to this model"), "small", True),
         (refused(500, "Model not given"), None, True),
         (refused(503, "Loading model: the model is loading"), None, False),
+        (refused(503, "Model org/name is currently loading"), None, False),
         (answer(b"<title>Model required</title>", "400 Bad"), "small", True),
         (refused(400, "remodelling"), None, False),
         (refused(403, "this model requires moderation"), "small", False),
