@@ -89,7 +89,7 @@ class ChatEmulator:
         self.key = key
         """Its key, which is also in ``CHATMAGIC_API_KEY``."""
         self.requests: list[Request] = []
-        """The requests, oldest first: ``messages``, ``temperature``, ``max_tokens``, ``extra``."""
+        """The requests, oldest first, with ``messages``, ``max_tokens``, ``temperature``, …"""
         self._emulator = emulator
         self._replies: deque[str | int] = deque()
 

@@ -93,7 +93,7 @@ class Session:
     """
 
     ledger = new_ledger()
-    """The requests of this process, ``rows`` and ``to_dataframe()``: its limits hold for all its
+    """The requests of this process, as ``rows`` and ``to_dataframe()``. Its limits hold for all its
     sessions together."""
 
     def __init__(

@@ -90,7 +90,7 @@ class Agreement:
 
     @property
     def table(self) -> Any:
-        """A DataFrame with a row for each measure: ``value``, ``low``, ``high``, ``n``.
+        """A DataFrame with a row for each measure, and columns ``value``, ``low``, ``high``, ``n``.
 
         Of several tables the index has their names, too. What is not defined is ``NaN``.
         """
@@ -112,7 +112,7 @@ class Agreement:
 
     @property
     def confusion(self) -> Any:
-        """A DataFrame of single answers: a row for each true label, a column for each given one.
+        """A DataFrame of counts, with a row for each true label and a column for each given one.
 
         Of several tables it is a dict of them by name, and without gold ``None``.
         """

@@ -28,6 +28,8 @@ html_theme = "furo"  # one that has a dark mode, and no font or script from else
 html_baseurl = os.environ.get("SITE_ADDRESS", "")
 html_show_copyright = False
 html_math_renderer = "mathml"
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "reference/index"
@@ -40,11 +42,21 @@ myst_heading_anchors = 3
 # reply as Markdown has the same mark, which is a definition that nothing refers to.
 suppress_warnings = ["misc.highlighting_failure", "myst.duplicate_def"]
 
+autodoc_default_options = {"no-value": True}
 autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 80
 
 FORMULA = re.compile(r'<(span|div) class="mathjax_process[^>]*>\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 """A formula in the HTML of a saved reply."""
+FACTS = re.compile(r" \(facts? [\d, to]+\)")
+"""Numbers of the facts of the service's interface, from which a docstring follows."""
+LESSON = re.compile(r"^\| \[[^]]*\]\(\.\./([\w-]+)\.ipynb\) \| (.+) \|$", re.MULTILINE)
+"""A lesson's row of the index: its name and its subject."""
+START = """\
+Install it with pip. In a notebook, load it with `%load_ext chatmagic`, choose a service with
+`%chat_connect NAME` (`emulator` needs no account), and ask in a cell that begins with `%%chat`.
+In Python, `chatmagic.ask("…")` returns a reply."""
+"""The first steps, in ``llms.txt``."""
 
 
 def setup(app: "Sphinx") -> None:
@@ -52,6 +64,8 @@ def setup(app: "Sphinx") -> None:
     app.add_lexer("python", find_lexer_class_by_name("ipython3"))
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("doctree-resolved", write_formulas_of_replies)
+    app.connect("autodoc-process-docstring", leave_out_sources)
+    app.connect("autodoc-process-signature", leave_out_signature)
     app.connect("build-finished", write_start)
     app.connect("build-finished", write_llms_txt)
 
@@ -75,6 +89,17 @@ def write_formulas_of_replies(_app: "Sphinx", doctree: nodes.document, _name: st
             raw.children = [nodes.Text(FORMULA.sub(mathml, raw.astext()))]
 
 
+def leave_out_sources(_app: "Sphinx", *named: Any) -> None:
+    """Leave out the numbers of facts in a docstring, which are for those who read the code."""
+    lines: list[str] = named[-1]
+    lines[:] = [FACTS.sub("", line) for line in lines]
+
+
+def leave_out_signature(_app: "Sphinx", what: str, *_: Any) -> tuple[str, None] | None:
+    """Leave out the arguments of an error, which nobody else makes."""
+    return ("", None) if what == "exception" else None
+
+
 def write_start(app: "Sphinx", error: Exception | None) -> None:
     """Write the site's first page, which leads to the manual's."""
     if error is None and app.builder.format == "html":
@@ -86,10 +111,13 @@ def write_start(app: "Sphinx", error: Exception | None) -> None:
 
 
 def write_llms_txt(app: "Sphinx", error: Exception | None) -> None:
-    """Write ``llms.txt`` (llmstxt.org): each page with its first sentence, a manual's as text."""
+    """Write ``llms.txt`` (llmstxt.org): each lesson with its subject, and each page of the manual.
+
+    A page has its first sentence, and is linked as the text that it was written in.
+    """
     if error is not None or app.builder.format != "html":
         return
-    lines = [f"# {project}", "", f"> {PACKAGE['Summary']}"]
+    lines = [f"# {project}", "", f"> {PACKAGE['Summary']}", "", START]
     names = app.env.toctree_includes[root_doc]
     for heading, folder in ("Lessons", ""), ("Manual", "reference"):
         lines += ["", f"## {heading}", ""]
@@ -109,7 +137,17 @@ def line_of(app: "Sphinx", name: str) -> str:
     if source.suffix == ".md":
         address = f"_sources/{name}.md{app.config.html_sourcelink_suffix}"
     title = app.env.titles[name].astext()
-    paragraphs = app.env.get_doctree(name).findall(nodes.paragraph)
+    text = subjects_of_lessons(app).get(name) or first_sentence(app.env.get_doctree(name))
+    return f"- [{title}]({urljoin(html_baseurl, address)}): {text}"
+
+
+def subjects_of_lessons(app: "Sphinx") -> dict[str, str]:
+    """Return the subject of each lesson by its name, from the table of the index."""
+    return dict(LESSON.findall(Path(app.env.doc2path(root_doc)).read_text("utf-8")))
+
+
+def first_sentence(doctree: nodes.document) -> str:
+    """Return the first sentence of a page that stands in none of its boxes and lists."""
+    paragraphs = doctree.findall(nodes.paragraph)
     texts = [each.astext() for each in paragraphs if isinstance(each.parent, nodes.section)]
-    first_sentence = re.split(r"(?<=[.!:])\s", texts[0], maxsplit=1)[0].replace("\n", " ")
-    return f"- [{title}]({urljoin(html_baseurl, address)}): {first_sentence}"
+    return re.split(r"(?<=[.!:])\s", texts[0], maxsplit=1)[0].replace("\n", " ")

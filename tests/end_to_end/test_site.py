@@ -28,6 +28,17 @@ PAGES: Final = files("reference/*.md", NOTEBOOKS)
 FORMULA: Final = re.compile(r'<(?:span|div) class="mathjax_process.*?</(?:span|div)>', re.DOTALL)
 CHROMIUM: Final = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 
+BROKEN: Final = """() => [...document.querySelectorAll("h1, h2")].flatMap((heading) => {
+    const text = heading.firstChild;
+    return !text.data ? [] : [...text.data.matchAll(/\\w+/g)].filter((word) => {
+        const range = document.createRange();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        return range.getClientRects().length > 1;
+    }).map((word) => word[0]);
+})"""
+"""Script that returns the words of headings which are broken over two lines."""
+
 OFFLINE: Final = """
 import sys
 
@@ -95,12 +106,17 @@ def test_the_api_has_the_public_names(site: Path) -> None:
     names += [f"chatmagic.errors.{name}" for name in [*errors, "ChatInterrupted"]]
     assert [name for name in names if f'id="{name}"' not in api] == []
     assert "Return the agreement of repeated answers with one another" in api
+    assert api.count("Parameters<") > len(chatmagic.__all__)  # lists, and not words of a paragraph
+    # A colon in the first sentence on an attribute makes a type of what stands before it.
+    assert ">Type<" not in api
+    assert "(fact " not in api
 
 
 def test_llms_txt_leads_to_each_page(site: Path) -> None:
     """Each page of the manual as plain text, with its first sentence, and each lesson."""
     text = (site / "llms.txt").read_text("utf-8")
     assert text.startswith("# chatmagic\n\n> ")
+    assert "[Quickstart](01-quickstart.html): ask, change a question, " in text
     links = re.findall(r"^- \[.+\]\((.+)\): .+$", text, re.MULTILINE)
     pages = [f"_sources/reference/{path.name}.txt" for path in PAGES if path.stem != "index"]
     lessons = [f"{path.stem}.html" for path in LESSONS]
@@ -138,7 +154,7 @@ def chromium() -> str:
 def test_it_is_read_on_any_screen_and_asks_nobody_else(
     site: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No page is wider than the screen; the lessons' text is dark enough, or light enough."""
+    """No page is wider than the screen, and no word of a heading; text has enough contrast."""
     program = chromium()
     monkeypatch.syspath_prepend(ROOT / "tests" / "browser")
     from contrast import CONTRAST  # noqa: PLC0415 - of the tests in a browser
@@ -159,6 +175,7 @@ def test_it_is_read_on_any_screen_and_asks_nobody_else(
                 room = "document.documentElement.scrollWidth - window.innerWidth"
                 if page.evaluate(room) > 0:
                     faults.append(f"{name} is wider than {width}")
+                faults.extend(f"{name} breaks {word}" for word in page.evaluate(BROKEN))
         for name in lessons:
             for dark in (False, True):
                 page.emulate_media(color_scheme="dark" if dark else "light")
