@@ -11,12 +11,12 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, reduce
 from itertools import chain, islice
 from operator import attrgetter
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, TypeVar, cast, get_args
 
 from chatmagic.safe_text import without_lone_surrogates
 
@@ -267,6 +267,18 @@ def shared_fields(value: Any, kind: type) -> dict[str, Any]:
     """
     names, values = _names(kind)
     return dict(zip(names, values(value), strict=True))
+
+
+def with_shared_fields(value: _Value, source: Any, kind: type) -> _Value:
+    """Return a value with the fields that another one has from a base class of both.
+
+    Args:
+        value: an instance of a dataclass.
+        source: an instance of another one.
+        kind: the base class.
+    """
+    changed: _Value = replace(cast("Any", value), **shared_fields(source, kind))
+    return changed
 
 
 @cache

@@ -343,9 +343,9 @@ def _print_comparison(found: Comparison, given: Mapping[str, Any]) -> None:
     from chatmagic.study import comparison_output  # noqa: PLC0415 - as above
 
     if given["json"]:
-        print(json.dumps(comparison_output.to_json(found), indent=1))
+        print(json.dumps(comparison_output.comparison_json(found), indent=1))
     else:
-        print(comparison_output.as_text(found, every=given["all"]))
+        print(comparison_output.comparison_text(found, every=given["all"]))
 
 
 def _refresh(given: Mapping[str, Any]) -> int:
@@ -379,7 +379,7 @@ def _methods(given: Mapping[str, Any]) -> int:
 
     study = study_files.read_study(given["files"])
     if given["json"]:
-        print(json.dumps(methods.to_json(study, given["form"]), indent=1))
+        print(json.dumps(methods.report_json(study, given["form"]), indent=1))
     else:
         print(methods.report(study, given["form"]), end="")
     return 1 if study.unread else 0

@@ -187,6 +187,7 @@ def test_fields_that_files_keep() -> None:
     assert _json.fields_to_json(value) == {"name": "n", "kind": "b"}
     assert _json.fields_to_json(value, Base) == {"name": "n"}
     assert Base(**_json.shared_fields(value, Base)) == Base("n", 0)
+    assert _json.with_shared_fields(Derived("m", kind="a"), value, Base) == Derived("n", 0, "a")
 
 
 @pytest.mark.parametrize(

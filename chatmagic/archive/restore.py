@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from chatmagic import safe_text
-from chatmagic._json import shared_fields
+from chatmagic._json import with_shared_fields
 from chatmagic.archive.carried_turns import CarriedTurns, record_chain
 from chatmagic.archive.notebook import Notebook, SavedOutput
 from chatmagic.conversation import continuation, template
@@ -131,7 +131,7 @@ def turn_of(
     values = tuple(map(template.with_known_text, record.values))
     return Turn(
         prompt=template.refill(record.prompt, values),
-        reply=Reply(text, **shared_fields(record, ReplyFacts)),
+        reply=with_shared_fields(Reply(text), record, ReplyFacts),
         typed=record.prompt if values else None,
         values=values,
         **record.parameters,

@@ -104,6 +104,7 @@ class Agreement:
         return frame.astype(kinds).set_index(self._index(pd))
 
     def _index(self, pd: Any) -> Any:
+        """Return the index of the table: the measures, of several tables with their names."""
         names = [measure.name for measure in self.measures]
         if not any(measure.of for measure in self.measures):
             return pd.Index(names, name="measure")
@@ -219,19 +220,19 @@ def agreement(
     if isinstance(gold, Review):
         gold = gold.gold
     truth = gold if gold is None or isinstance(gold, str) else listed("gold", gold)
-    sides = [read(name, each, repeats, truth, scale) for name, each in frames.items()]
+    sides = [read(name, table, repeats, truth, scale) for name, table in frames.items()]
     _check_rows(sides)
     names = scale.domain(sides)
-    found: list[Measure] = []
+    figures: list[Measure] = []
     notes: list[str] = []
     for side in sides:
-        found += _measures_of(side, names, level)
+        figures += _measures_of(side, names, level)
         notes += _notes_on(side)
-    for one, other in combinations(sides, 2):
-        found += _measures_between(one, other, names)
+    for first, second in combinations(sides, 2):
+        figures += _measures_between(first, second, names)
     confusions = tuple(_confusion(side, names) for side in sides if side.gold is not None)
-    notes += _notes_on_measures(found)
-    return Agreement(tuple(found), confusions, tuple(notes), level)
+    notes += _notes_on_measures(figures)
+    return Agreement(tuple(figures), confusions, tuple(notes), level)
 
 
 def _frames(frame: Any, repeats: str | Sequence[str]) -> dict[str, Any]:
@@ -240,10 +241,11 @@ def _frames(frame: Any, repeats: str | Sequence[str]) -> dict[str, Any]:
     is_several = isinstance(frame, Mapping) and column not in frame
     if not is_several or not frame or not all(map(is_frame, frame.values())):
         return {"": frame}
-    return {str(name): each for name, each in frame.items()}
+    return {str(name): table for name, table in frame.items()}
 
 
 def _check_rows(sides: Sequence[Answers]) -> None:
+    """Refuse tables that cannot be compared row by row."""
     first = sides[0]
     for side in sides[1:]:
         if len(side.rows) != len(first.rows):
@@ -259,6 +261,7 @@ def _check_rows(sides: Sequence[Answers]) -> None:
 
 
 def _measures_of(side: Answers, labels: Sequence[str], level: Level) -> Iterator[Measure]:
+    """Yield the measures of one table: of its repeats, and against the true labels."""
     counts = counts_of(side.rows, labels)
     yield _measure(side.name, PAIRS, measures.mean(measures.pair_shares(counts)))
     yield _measure(side.name, ALPHA, measures.alpha(counts, labels, level))
@@ -267,9 +270,14 @@ def _measures_of(side: Answers, labels: Sequence[str], level: Level) -> Iterator
     gold, shares = _known(side, labels)
     yield _measure(side.name, ACCURACY, measures.mean((gold * shares).sum(axis=1)))
     yield _measure(side.name, KAPPA, measures.kappa(gold, shares))
+    yield from _measures_of_majorities(side, labels)
+
+
+def _measures_of_majorities(side: Answers, labels: Sequence[str]) -> Iterator[Measure]:
+    """Yield the measures of each row's most frequent label against its true label."""
     pairs = [
         (truth, majority or TIED)
-        for truth, majority, row in zip(side.gold, side.majorities, side.rows, strict=True)
+        for truth, majority, row in zip(side.gold or (), side.majorities, side.rows, strict=True)
         if truth is not None and row
     ]
     right = sum(truth == majority for truth, majority in pairs)
@@ -278,8 +286,8 @@ def _measures_of(side: Answers, labels: Sequence[str], level: Level) -> Iterator
     names = [*labels, TIED]
     truths = counts_of([[truth] for truth, _ in pairs], names)
     kappa = measures.kappa(truths, counts_of([[majority] for _, majority in pairs], names))
-    alone = Estimate(kappa.value, None, None, kappa.rows)
-    yield _measure(side.name, MAJORITY_KAPPA, alone)
+    without_interval = Estimate(kappa.value, None, None, kappa.rows)
+    yield _measure(side.name, MAJORITY_KAPPA, without_interval)
 
 
 def _known(side: Answers, labels: Sequence[str]) -> tuple[Array, Array]:
@@ -291,27 +299,30 @@ def _known(side: Answers, labels: Sequence[str]) -> tuple[Array, Array]:
 
 
 def _shares(counts: Array) -> Array:
+    """Return the shares of the labels in each row."""
     shares: Array = counts / counts.sum(axis=1, keepdims=True)
     return shares
 
 
-def _measures_between(one: Answers, other: Answers, labels: Sequence[str]) -> Iterator[Measure]:
-    counts = counts_of(one.rows, labels)
-    others = counts_of(other.rows, labels)
-    answered = (counts.sum(axis=1) > 0) & (others.sum(axis=1) > 0)
+def _measures_between(first: Answers, second: Answers, labels: Sequence[str]) -> Iterator[Measure]:
+    """Yield the measures of two tables, row by row."""
+    counts = counts_of(first.rows, labels)
+    other_counts = counts_of(second.rows, labels)
+    answered = (counts.sum(axis=1) > 0) & (other_counts.sum(axis=1) > 0)
     shares = _shares(counts[answered])
-    other_shares = _shares(others[answered])
-    both = f"{one.name}, {other.name}"
+    other_shares = _shares(other_counts[answered])
+    both = f"{first.name}, {second.name}"
     yield _measure(both, BETWEEN_PAIRS, measures.mean((shares * other_shares).sum(axis=1)))
     yield _measure(both, BETWEEN_KAPPA, measures.kappa(shares, other_shares))
-    if one.gold is not None:
-        gold = counts_of([[label] for label in one.gold], labels)[answered]
+    if first.gold is not None:
+        gold = counts_of([[label] for label in first.gold], labels)[answered]
         known = gold.sum(axis=1) > 0
         gains = (gold * (shares - other_shares)).sum(axis=1)[known]
-        yield _measure(f"{one.name} - {other.name}", DIFFERENCE, measures.mean(gains))
+        yield _measure(f"{first.name} - {second.name}", DIFFERENCE, measures.mean(gains))
 
 
 def _measure(of: str, name: str, estimate: Estimate) -> Measure:
+    """Return a measure with the figures of its estimate."""
     return Measure(
         of,
         name,
@@ -324,6 +335,7 @@ def _measure(of: str, name: str, estimate: Estimate) -> Measure:
 
 
 def _confusion(side: Answers, labels: Sequence[str]) -> Confusion:
+    """Return the numbers of answers by true label and given label."""
     gold = counts_of([[label] for label in side.gold or ()], labels)
     counts = (gold.T @ counts_of(side.rows, labels)).astype(int)
     is_true = gold.sum(axis=0) > 0
@@ -367,22 +379,23 @@ def _notes_on(side: Answers) -> Iterator[str]:
         yield f"{before}No answer is {names}{more}, which is a true label."
 
 
-def _notes_on_measures(found: Sequence[Measure]) -> Iterator[str]:
-    """Return sentences on the intervals that are not there."""
-    lacking = [m for m in found if m.value is not None and not m.interval]
-    few = [m for m in lacking if m.n < measures.FEWEST_ROWS]
+def _notes_on_measures(figures: Sequence[Measure]) -> Iterator[str]:
+    """Yield sentences on the intervals that are not there."""
+    lacking = [item for item in figures if item.value is not None and not item.interval]
+    few = [item for item in lacking if item.n < measures.FEWEST_ROWS]
     if few:
         yield (
             f"Below {measures.FEWEST_ROWS} rows a bootstrap interval does not hold what it "
             "promises, so none is shown."
         )
-    alike = [_title(m) for m in lacking if m not in few and m.name != MAJORITY_KAPPA]
+    alike = [_title(item) for item in lacking if item not in few and item.name != MAJORITY_KAPPA]
     if alike:
         names = one_line("; ".join(alike), 200)
         yield f"No interval, as too few rows differ from the others: {names}."
 
 
 def _title(measure: Measure) -> str:
+    """Return the name of a measure, with that of its answers among several."""
     return f"{measure.of}: {measure.name}" if measure.of else measure.name
 
 
@@ -394,6 +407,7 @@ def _cells(measure: Measure) -> list[str]:
 
 
 def _frame(confusion: Confusion) -> Any:
+    """Return a table of true and given labels as a DataFrame."""
     pd = library("pandas")
     index = pd.Index(confusion.gold, name="true")
     names = pd.Index(confusion.labels, name="answer")

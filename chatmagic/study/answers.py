@@ -101,9 +101,9 @@ class Scale:
             InputError: there are so many that they are texts.
         """
         seen = set()
-        for each in answers:
-            seen |= {*chain.from_iterable(each.rows)}
-            seen |= {label for label in each.gold or () if label is not None}
+        for table in answers:
+            seen |= {*chain.from_iterable(table.rows)}
+            seen |= {label for label in table.gold or () if label is not None}
         if self.level != "interval" and len(seen) > MOST_LABELS:
             raise InputError(
                 f"The answers have {len(seen):,} different values: they are texts, not labels.",
@@ -167,7 +167,7 @@ def read(
         raise InputError(f"{one_line(name)} has no rows." if name else "The table has no rows.")
     columns = [repeats] if isinstance(repeats, str) else listed("repeats", repeats)
     answers = [
-        [scale.label(item) for each in columns for item in _several(cell(row, each))]
+        [scale.label(item) for column in columns for item in _several(cell(row, column))]
         for row in rows
     ]
     known = tuple(tuple(label for label in row if label is not None) for row in answers)
@@ -257,6 +257,7 @@ def _several(value: Any) -> list[Any]:
 def _gold(
     rows: Sequence[Mapping[str, Any]], gold: str | Sequence[Any], scale: Scale
 ) -> tuple[str | None, ...]:
+    """Return the true labels, row by row."""
     values = [cell(row, gold) for row in rows] if isinstance(gold, str) else gold
     if len(values) != len(rows):
         raise InputError(
@@ -288,10 +289,12 @@ def _text(value: Any) -> str | None:
 
 
 def _digits(number: float) -> str:
+    """Return a number as a label; a whole one without its decimals."""
     return str(int(number)) if number.is_integer() else str(float(number))
 
 
 def _most_frequent(row: Sequence[str]) -> str | None:
+    """Return the most frequent label; ``None`` for a tie, or without a label."""
     counts = Counter(row).most_common(2)
     is_tie = len(counts) > 1 and counts[0][1] == counts[1][1]
     return counts[0][0] if counts and not is_tie else None

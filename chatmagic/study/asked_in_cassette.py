@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from chatmagic._json import digest, shared_fields
+from chatmagic._json import digest, with_shared_fields
 from chatmagic.archive.interaction import Interaction
 from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
@@ -23,8 +23,9 @@ def from_interactions(held: Sequence[Interaction], file: str) -> list[Asked]:
 
 
 def _of_interaction(item: Interaction, file: str, place: int) -> Asked:
+    """Return the question of an exchange."""
     facts = crediting.reply_facts(item.headers, datetime.now(UTC))
-    return Asked(
+    asked = Asked(
         file=file,
         kind="cassette",
         place=place,
@@ -42,5 +43,5 @@ def _of_interaction(item: Interaction, file: str, place: int) -> Asked:
         error=None if item.is_reply else f"HTTP {item.status}",
         origin=item.origin,
         date=facts.get("date"),
-        **shared_fields(item, BodyFacts),
     )
+    return with_shared_fields(asked, item, BodyFacts)

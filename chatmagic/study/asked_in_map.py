@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chatmagic._files import LARGEST, open_file
-from chatmagic._json import digest, shared_fields
+from chatmagic._json import digest, with_shared_fields
 from chatmagic.archive.interaction import DIGITS
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.template import split_form
@@ -85,7 +85,7 @@ def _of_row(row: RowReply, head: JobHead | None, file: str, repeat: int) -> Aske
     system = None if head is None else head.instructions
     form = "" if head is None else split_form(head.front)[0]
     failed = row.error is not None and not row.text
-    return Asked(
+    asked = Asked(
         file=file,
         kind="map",
         place=row.row,
@@ -107,5 +107,5 @@ def _of_row(row: RowReply, head: JobHead | None, file: str, repeat: int) -> Aske
         service=row.service,
         is_described=head is not None,
         requests=row.requests,
-        **shared_fields(row, BodyFacts),
     )
+    return with_shared_fields(asked, row, BodyFacts)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from chatmagic._json import digest, json_at, shared_fields
+from chatmagic._json import digest, json_at, with_shared_fields
 from chatmagic.archive import restore
 from chatmagic.archive.interaction import DIGITS
 from chatmagic.archive.notebook import Notebook
 from chatmagic.conversation.question import ASKED_FOR_THE_REST
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.steering import Instructions
+from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.window import Window
 from chatmagic.models import BodyFacts
 from chatmagic.study.agreement import METADATA
 from chatmagic.study.asked import Asked, Source, short_names
@@ -28,37 +31,68 @@ def add_notebook(read: Notebook, source: Source) -> None:
         read: the notebook.
         source: the source, which gets its questions, agreements, problems and numbers.
     """
-    restored = restore.restore(read, changed=True, as_recorded=True)
-    texts: dict[str, str] = {}
     for saved in read.outputs:
-        if isinstance(saved.steering, Instructions):
-            texts[saved.steering.value.sha256] = saved.steering.text
         if saved.kind in {"undo", "redo", "reset"}:
             source.counts[f"commands {saved.kind}"] += 1
-        source.counts["earlier answers that were put back"] += saved.kind == "pick"
+        if saved.kind == "pick":
+            source.counts["earlier answers that were put back"] += 1
+    texts = _instructions_in(read)
+    restored = restore.restore(read, changed=True, as_recorded=True)
     window = restored.conversation.window()
+    hidden = {turn.number for turn in restored.conversation if window.hides(turn)}
     for saved, record in read.turns:
-        placed = restored.asked.get(restored.numbers.get(saved, 0))
         asked = of_record(record, saved.text, source.path, saved.cell)
-        hidden = record.parameters.get("hide") is True
-        if placed is not None:
-            turn, place = placed
-            root = turn.carried.root.chain
-            names = [*([] if root is None else [root]), *turn.carried.digests]
-            names += [] if record.continues is None else [record.continues]
-            asked = replace(asked, context=short_names(names), thread=place.thread)
-            live = {each.number: each for each in restored.conversation}
-            now = live.get(restored.numbers.get(saved, 0))
-            hidden = hidden or (now is not None and window.hides(now))
+        number = restored.numbers.get(saved, 0)
+        if number in restored.asked:
+            asked = _in_its_place(asked, record, *restored.asked[number])
         system = None if record.instructions is None else texts.get(record.instructions.sha256)
         source.asked.append(
-            replace(asked, cell=saved.own, system=system, is_hidden=hidden, fault=saved.fault)
+            replace(
+                asked,
+                cell=saved.own,
+                system=system,
+                is_hidden=asked.is_hidden or number in hidden,
+                fault=saved.fault,
+            )
         )
     _count_silent(read, source)
     for cell in read.cells:
         for output in cell.outputs:
             if (value := json_at(output, "metadata", METADATA)) is not None:
                 _add_agreement(value, source, cell.number)
+
+
+def _instructions_in(read: Notebook) -> dict[str, str]:
+    """Return the texts of the instructions in a notebook, by their digests."""
+    return {
+        saved.steering.value.sha256: saved.steering.text
+        for saved in read.outputs
+        if isinstance(saved.steering, Instructions)
+    }
+
+
+def _in_its_place(asked: Asked, record: Record, turn: Turn, place: Window) -> Asked:
+    """Return a question with what its place in the conversation tells of it."""
+    context = _carried_names(turn.carried.root.chain, turn.carried.digests, record.continues)
+    return replace(asked, context=context, thread=place.thread)
+
+
+def _carried_names(
+    root: str | None, digests: Iterable[str | None], continues: str | None
+) -> tuple[str, ...]:
+    """Return the short names of the turns that a request carried.
+
+    Args:
+        root: digest of those before the digests; ``None`` for none.
+        digests: their digests, oldest first.
+        continues: digest of the turn whose reply is continued; ``None`` for none.
+    """
+    names = [*digests]
+    if root is not None:
+        names.insert(0, root)
+    if continues is not None:
+        names.append(continues)
+    return short_names(names)
 
 
 def _add_agreement(value: object, source: Source, cell: int) -> None:
@@ -92,26 +126,20 @@ def of_record(record: Record, text: str | None, file: str, place: int) -> Asked:
         file: path of its file.
         place: number of its cell.
     """
-    known = restore.turn_of(record, text or "", owner=None) if _is_consistent(record) else None
-    sent = None if known is None or known.missing else known.prompt
-    digests = [*([] if record.earlier[1] is None else [record.earlier[1]]), *record.carried]
-    digests += [] if record.continues is None else [record.continues]
-    instructions = None if record.instructions is None else record.instructions.sha256[:DIGITS]
     is_rest = record.continues is not None
-    typed = ASKED_FOR_THE_REST if is_rest else record.prompt
-    sent = typed if is_rest else sent
-    return Asked(
+    prompt = ASKED_FOR_THE_REST if is_rest else _prompt_as_sent(record)
+    asked = Asked(
         file=file,
         kind="notebook",
         place=place,
         cell=record.owner,
-        typed=typed,
-        prompt=sent,
-        prompt_digest=None if sent is None else digest(sent),
+        typed=ASKED_FOR_THE_REST if is_rest else record.prompt,
+        prompt=prompt,
+        prompt_digest=None if prompt is None else digest(prompt),
         values=() if is_rest else record.values,
-        context=short_names(digests),
+        context=_carried_names(record.earlier[1], record.carried, record.continues),
         name=None if is_rest or record.turn is None else record.turn[:DIGITS],
-        instructions=instructions,
+        instructions=None if record.instructions is None else record.instructions.sha256[:DIGITS],
         settings={
             name: item for name, item in record.parameters.items() if name not in NOT_SETTINGS
         },
@@ -126,14 +154,14 @@ def of_record(record: Record, text: str | None, file: str, place: int) -> Asked:
         is_again=bool(record.in_place_of) and not is_rest,
         is_rest=is_rest,
         is_by_order=record.by_order,
-        **shared_fields(record, BodyFacts),
     )
+    return with_shared_fields(asked, record, BodyFacts)
 
 
-def _is_consistent(record: Record) -> bool:
-    """Return whether the values of a record are those of its prompt."""
+def _prompt_as_sent(record: Record) -> str | None:
+    """Return the prompt as sent; ``None`` if a value is missing, or is not that of the prompt."""
     try:
-        restore.turn_of(record, "", owner=None)
+        turn = restore.turn_of(record, "", owner=None)
     except ValueError:
-        return False
-    return True
+        return None
+    return None if turn.missing else turn.prompt

@@ -61,20 +61,20 @@ def changes_of(old: Asked, new: Asked) -> Iterator[Change]:
         old: the earlier question.
         new: the later question.
     """
-    found = [
+    changes = [
         *_prompt_change(_as_template(old, new), _as_template(new, old)),
         *_context_change(old, new),
         *_settings_change(old, new),
     ]
     models = [*_model_change(old, new)]
-    if found == [_UNKNOWN_VALUES]:
-        found = [Change("value", _names_in(new))]  # all else is known, and the same
-    if not found and old.request != new.request:
+    if changes == [_UNKNOWN_VALUES]:
+        changes = [Change("value", _names_in(new))]  # all else is known, and the same
+    if not changes and old.request != new.request:
         detail = "the request differs in something that these files do not keep"
-        found.append(Change("not recorded", detail))
-    found.sort(key=lambda change: _ORDER.index(change.cause))
-    if found or models:
-        yield from sorted([*found, *models], key=lambda change: _ORDER.index(change.cause))
+        changes.append(Change("not recorded", detail))
+    changes += models
+    if changes:
+        yield from sorted(changes, key=lambda change: _ORDER.index(change.cause))
     else:
         is_same = (answer_of(old), old.date, old.response_id) == (
             answer_of(new), new.date, new.response_id)  # fmt: skip
@@ -233,13 +233,14 @@ def _in_front(asked: Asked, other: Asked) -> object:
 
 
 def _context_words(old: Asked, new: Asked) -> str:
-    ours, theirs = new.context, old.context
-    if len(ours) != len(theirs):
-        return f"it carries {counted(len(ours), 'turn')}, and carried {len(theirs):,}"
-    at = next(
-        place for place, pair in enumerate(zip(ours, theirs, strict=True)) if pair[0] != pair[1]
-    )
-    return f"turn {at + 1:,} of {len(ours):,} that it carries has another prompt or reply"
+    """Return the difference of the turns that two requests carry, in words."""
+    now = new.context
+    before = old.context
+    if len(now) != len(before):
+        return f"it carries {counted(len(now), 'turn')}, and carried {len(before):,}"
+    pairs = enumerate(zip(now, before, strict=True), 1)
+    number = next(number for number, (turn, earlier) in pairs if turn != earlier)
+    return f"turn {number:,} of {len(now):,} that it carries has another prompt or reply"
 
 
 def _settings_change(old: Asked, new: Asked) -> Iterator[Change]:
@@ -265,13 +266,15 @@ def _form(asked: Asked) -> str | None:
     Those that end an earlier form follow from the turns above.
     """
     again = digest(template.PROSE_AGAIN)
-    known = [item.sha256 for item in asked.values if item.kind == "format"]
+    digests = [item.sha256 for item in asked.values if item.kind == "format"]
     words = template.split_form(asked.prompt or "")[0]
-    found = [*known, *([digest(words)] if words else [])]
-    return next((item for item in found if item != again), None)
+    if words:
+        digests.append(digest(words))
+    return next((item for item in digests if item != again), None)
 
 
 def _value(settings: Mapping[str, Any], name: str) -> str:
+    """Return the value of a setting, in one line."""
     if name not in settings:
         return "not set"
     return one_line(json.dumps(settings[name], ensure_ascii=False, default=str), 40)
@@ -298,6 +301,7 @@ def _model_change(old: Asked, new: Asked) -> Iterator[Change]:
 
 
 def _known(value: str | None, name: str) -> str:
+    """Return the value of a fact, in one line; words for one that is unknown."""
     if value is None:
         return "none" if name == "asked for" else "not told"
     return one_line(value, 40)

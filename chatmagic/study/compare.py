@@ -25,8 +25,6 @@ from chatmagic.study.marked_words import Mark, marked_words
 from chatmagic.study.pairs import partners_of
 from chatmagic.study.sources import read_source
 
-TWO: Final = 2
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -101,6 +99,7 @@ _OUTCOMES: Final = (
 
 
 def _outcome(pair: Pair) -> str:
+    """Return what became of a question: one of ``_OUTCOMES``."""
     if pair.new is None:
         return "only in the old one"
     if pair.old is None:
@@ -122,19 +121,24 @@ def of_files(paths: Sequence[Path]) -> Comparison:
     Raises:
         InputError: a file cannot be read, their number is another one, or there was no refresh.
     """
-    if len(paths) == 1:
-        path = paths[0]
-        before = copies_before_refresh(path)
-        if not before:
-            raise InputError(
-                f"{path} is one file, and no copy from before a refresh is beside it.",
-                hint="Name two files to compare.",
-            )
-        paths = (before[-1], path)
-    if len(paths) != TWO:
-        raise InputError(f"Two files are compared, not {len(paths):,}.")
-    old, new = (read_source(path) for path in paths)
-    return compare(old, new)
+    match paths:
+        case [path]:
+            return compare(read_source(_before_refresh(path)), read_source(path))
+        case [old, new]:
+            return compare(read_source(old), read_source(new))
+        case _:
+            raise InputError(f"Two files are compared, not {len(paths):,}.")
+
+
+def _before_refresh(path: Path) -> Path:
+    """Return the copy of a cassette from before its last refresh."""
+    copies = copies_before_refresh(path)
+    if not copies:
+        raise InputError(
+            f"{path} is one file, and no copy from before a refresh is beside it.",
+            hint="Name two files to compare.",
+        )
+    return copies[-1]
 
 
 def of_refresh(
@@ -179,14 +183,18 @@ def compared(old: Sequence[Asked], new: Sequence[Asked]) -> tuple[Pair, ...]:
         new: the later questions.
     """
     partners = partners_of(old, new)
-    pairs = [_pair(old[partners[at]], item) if at in partners else Pair(None, item)
-             for at, item in enumerate(new)]  # fmt: skip
+    pairs: list[Pair] = []
+    for place, asked in enumerate(new):
+        if place in partners:
+            pairs.append(_pair(old[partners[place]], asked))
+        else:
+            pairs.append(Pair(None, asked))
     taken = {*partners.values()}
-    gone = [Pair(item, None) for at, item in enumerate(old) if at not in taken]
+    gone = [Pair(asked, None) for place, asked in enumerate(old) if place not in taken]
     return (*pairs, *gone)
 
 
 def _pair(old: Asked, new: Asked) -> Pair:
-    return Pair(
-        old, new, tuple(changes_of(old, new)), tuple(marked_words(answer_of(old), answer_of(new)))
-    )
+    """Return a question in both files, with the causes of its difference and the words."""
+    words = marked_words(answer_of(old), answer_of(new))
+    return Pair(old, new, tuple(changes_of(old, new)), tuple(words))

@@ -9,13 +9,13 @@ from chatmagic.safe_text import columns, counted, one_line, to_terminal
 from chatmagic.study.asked import Asked
 from chatmagic.study.causes import answer_of
 from chatmagic.study.compare import Comparison, Pair
-from chatmagic.study.marked_words import EXCERPT, Mark, excerpt
+from chatmagic.study.marked_words import EXCERPT, Mark, marked_excerpt
 
 VERSION: Final = 1
 _LONGEST: Final = 200
 
 
-def as_text(comparison: Comparison, *, every: bool = False) -> str:
+def comparison_text(comparison: Comparison, *, every: bool = False) -> str:
     """Return a comparison for a terminal: a line of numbers, and a table.
 
     Args:
@@ -38,24 +38,32 @@ def as_text(comparison: Comparison, *, every: bool = False) -> str:
 
 def _rows(pair: Pair) -> list[tuple[str, ...]]:
     """Return the lines of a question: of its old answer, and of its new one."""
-    cause = "; ".join(map(str, pair.changes))
-    if pair.old is None or pair.new is None:
-        cause = "only in the new one" if pair.old is None else "only in the old one"
-    lines: list[tuple[str, ...]] = []
-    sides: tuple[tuple[Mark, Asked | None], ...] = ("old", pair.old), ("new", pair.new)
-    for side, asked in sides:
-        if asked is None:
-            continue
-        words = excerpt(pair.words, side) if pair.words else one_line(answer_of(asked), EXCERPT)
-        about = one_line(f"{asked.where}: {asked.typed or asked.prompt or ''}", 36)
-        model = asked.model or asked.asked_model or "not told"
-        date = "not told" if asked.date is None else f"{asked.date:%Y-%m-%d}"
-        lines.append((one_line(cause, 60), about, side, words, one_line(model, 32), date))
-        cause = ""
-    return lines
+    sides: tuple[tuple[Mark, Asked | None], ...] = (("old", pair.old), ("new", pair.new))
+    lines = [_row(pair, side, asked) for side, asked in sides if asked is not None]
+    # The cause is said once, in the first line.
+    return [(one_line(_cause(pair), 60), *lines[0]), *(("", *line) for line in lines[1:])]
 
 
-def to_json(comparison: Comparison) -> dict[str, Any]:
+def _cause(pair: Pair) -> str:
+    """Return the causes of a difference, in words."""
+    if pair.old is None:
+        return "only in the new one"
+    if pair.new is None:
+        return "only in the old one"
+    return "; ".join(map(str, pair.changes))
+
+
+def _row(pair: Pair, side: Mark, asked: Asked) -> tuple[str, ...]:
+    """Return prompt, side, answer, model and date of one side of a pair."""
+    answer = one_line(answer_of(asked), EXCERPT)
+    words = marked_excerpt(pair.words, side) if pair.words else answer
+    prompt = one_line(f"{asked.where}: {asked.typed or asked.prompt or ''}", 36)
+    model = one_line(asked.model or asked.asked_model or "not told", 32)
+    date = "not told" if asked.date is None else f"{asked.date:%Y-%m-%d}"
+    return prompt, side, words, model, date
+
+
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison as JSON, with the whole texts.
 
     Args:
@@ -69,7 +77,9 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
         "notes": [*comparison.notes],
         "questions": [
             {
-                "causes": [{"cause": each.cause, "detail": each.detail} for each in pair.changes],
+                "causes": [
+                    {"cause": change.cause, "detail": change.detail} for change in pair.changes
+                ],
                 "old": None if pair.old is None else _facts(pair.old),
                 "new": None if pair.new is None else _facts(pair.new),
                 "words": [[mark, text] for mark, text in pair.words],
@@ -80,6 +90,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def _facts(asked: Asked) -> dict[str, Any]:
+    """Return a question with what is compared of it, and where it stands."""
     return {
         "file": asked.file,
         "place": asked.where,

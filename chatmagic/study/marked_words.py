@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 from chatmagic.safe_text import one_line
@@ -31,28 +31,39 @@ def marked_words(old: str, new: str) -> list[tuple[Mark, str]]:
     """
     if old == new:
         return [("same", old)] if old else []
-    ours, theirs = _WORD.findall(old), _WORD.findall(new)
-    begin = _shared(ours, theirs)
-    end = _shared(ours[begin:][::-1], theirs[begin:][::-1])
-    middle = ours[begin : len(ours) - end], theirs[begin : len(theirs) - end]
-    parts: list[tuple[Mark, str]] = [("same", "".join(ours[:begin]))]
-    if max(map(len, middle)) > MOST_WORDS:
-        parts += [("old", "".join(middle[0])), ("new", "".join(middle[1]))]
-    else:
-        matcher = difflib.SequenceMatcher(None, *middle, autojunk=False)
-        for tag, a, b, c, d in matcher.get_opcodes():
-            if tag == "equal":
-                parts.append(("same", "".join(middle[0][a:b])))
-            else:
-                parts += [("old", "".join(middle[0][a:b])), ("new", "".join(middle[1][c:d]))]
-    parts.append(("same", "".join(ours[len(ours) - end :])))
+    old_words: list[str] = _WORD.findall(old)
+    new_words: list[str] = _WORD.findall(new)
+    begin = _shared(old_words, new_words)
+    end = _shared(old_words[begin:][::-1], new_words[begin:][::-1])
+    parts: list[tuple[Mark, str]] = [
+        ("same", "".join(old_words[:begin])),
+        *_differences(
+            old_words[begin : len(old_words) - end], new_words[begin : len(new_words) - end]
+        ),
+        ("same", "".join(old_words[len(old_words) - end :])),
+    ]
     return [(mark, text) for mark, text in parts if text]
+
+
+def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[Mark, str]]:
+    """Yield the texts of two lists of words, each with its mark; some may be empty."""
+    if max(len(old), len(new)) > MOST_WORDS:
+        yield "old", "".join(old)
+        yield "new", "".join(new)
+        return
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for tag, old_begin, old_end, new_begin, new_end in matcher.get_opcodes():
+        if tag == "equal":
+            yield "same", "".join(old[old_begin:old_end])
+        else:
+            yield "old", "".join(old[old_begin:old_end])
+            yield "new", "".join(new[new_begin:new_end])
 
 
 _SIGNS: Final = {"old": ("[-", "-]"), "new": ("{+", "+}")}
 
 
-def excerpt(words: Sequence[tuple[Mark, str]], mark: Mark) -> str:
+def marked_excerpt(words: Sequence[tuple[Mark, str]], mark: Mark) -> str:
     """Return one of the texts around its first difference, with its own words marked.
 
     Args:

@@ -106,6 +106,7 @@ def mean(values: Array) -> Estimate:
         return Estimate(None, None, None, 0)
 
     def statistic(weights: Array) -> Array:
+        """Return the measure of each resample."""
         return weights @ values / weights.sum(axis=1)
 
     return _estimate(statistic, len(values), float(values.mean()))
@@ -165,11 +166,13 @@ def others(shares: Array) -> int:
 
 
 def _nominal_alpha(counts: Array) -> Statistic:
+    """Return alpha of labels without an order, as a function of weights."""
     np = library("numpy")
     answers = counts.sum(axis=1)
     observed = (answers**2 - (counts**2).sum(axis=1)) / (answers - 1)
 
     def statistic(weights: Array) -> Array:
+        """Return the measure of each resample."""
         totals = weights @ counts
         number = totals.sum(axis=1)
         expected = number**2 - (totals**2).sum(axis=1)
@@ -189,6 +192,7 @@ def _ranked_alpha(counts: Array, positions: Array | None) -> Statistic:
     answers = counts.sum(axis=1)
 
     def statistic(weights: Array) -> Array:
+        """Return the measure of each resample."""
         totals = weights @ counts
         number = totals.sum(axis=1)
         if positions is None:
@@ -229,6 +233,7 @@ def kappa(one: Array, other: Array) -> Estimate:
     agreeing = (one * other).sum(axis=1)
 
     def statistic(weights: Array) -> Array:
+        """Return the measure of each resample."""
         number = weights.sum(axis=1)
         by_chance = ((weights @ one) * (weights @ other)).sum(axis=1) / number**2
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -256,6 +261,7 @@ def proportion(right: int, rows: int) -> Estimate:
 def _estimate(
     statistic: Statistic, rows: int, value: float, *, others: int | None = None
 ) -> Estimate:
+    """Return a value with its bootstrap interval, if the rows are enough for one."""
     fewest = FEWEST_OTHERS_OF_FEW if rows < FEW_ROWS else FEWEST_OTHERS
     is_enough = rows >= FEWEST_ROWS and (others is None or others >= fewest)
     ends = interval(statistic, rows) if is_enough else None

@@ -6,20 +6,24 @@ No model is asked, and the same files give the same report, word for word.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from chatmagic._json import iso
+from chatmagic.conversation.question import Value
+from chatmagic.models import Usage
 from chatmagic.safe_text import counted
-from chatmagic.study.asked import Asked
+from chatmagic.study.asked import Asked, Source
+from chatmagic.study.recorded_agreement import RecordedMeasure
 from chatmagic.study.report_fields import (
     MOST_ROWS,
     NOT_TOLD,
-    counts_of,
-    fields_of,
+    log_fields,
     setting_words,
     statement_of,
+    unusual_counts,
 )
 from chatmagic.study.report_writers import MarkdownWriter, ReportWriter, TextWriter
 from chatmagic.study.study_files import Study
@@ -39,51 +43,55 @@ def report(study: Study, form: Form = "worldbank") -> str:
             is text without any markup.
     """
     writer: ReportWriter = MarkdownWriter() if form == "worldbank" else TextWriter()
-    parts = [writer.heading("Use of a language model", 1)]
-    parts.append(" ".join(map(writer.prose, statement_of(study))))
-    fields = fields_of(study)
-    for section in dict.fromkeys(item.section for item in fields):
-        parts.append(writer.heading(section, 2))
-        parts.append(writer.table([item for item in fields if item.section == section]))
-    problems = [f"{source.name}: {line}" for source in study.sources for line in source.problems]
-    for title, lines in (
-        ("Problems of the files", problems),
-        ("Files that cannot be read", study.unread),
-    ):
-        if lines:
-            parts += [writer.heading(title, 2), writer.items(lines)]
-    notes = [note for agreement in study.agreements for note in agreement.notes]
-    if notes:
-        parts += [writer.heading("What the agreement does not say", 2), writer.items(notes)]
-    parts.append(writer.heading("Appendix: prompts and answers", 2))
-    parts += _appendix(study, writer)
+    parts = [
+        writer.heading("Use of a language model", 1),
+        " ".join(map(writer.prose, statement_of(study))),
+        *_log(study, writer),
+        *_faults(study, writer),
+        writer.heading("Appendix: prompts and answers", 2),
+        *_appendix(study, writer),
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _appendix(study: Study, writer: ReportWriter) -> Iterable[str]:
+def _log(study: Study, writer: ReportWriter) -> Iterator[str]:
+    """Yield the parts of the log: a heading and a table for each section."""
+    fields = log_fields(study)
+    for section in dict.fromkeys(item.section for item in fields):
+        yield writer.heading(section, 2)
+        yield writer.table([item for item in fields if item.section == section])
+
+
+def _faults(study: Study, writer: ReportWriter) -> Iterator[str]:
+    """Yield the parts on what the files lack, and on what their figures do not say."""
+    problems = [f"{source.name}: {line}" for source in study.sources for line in source.problems]
+    notes = [note for agreement in study.agreements for note in agreement.notes]
+    for title, lines in (
+        ("Problems of the files", problems),
+        ("Files that cannot be read", study.unread),
+        ("What the agreement does not say", notes),
+    ):
+        if lines:
+            yield writer.heading(title, 2)
+            yield writer.items(lines)
+
+
+def _appendix(study: Study, writer: ReportWriter) -> Iterator[str]:
     """Yield the parts of the appendix: each system text once, then the questions in order."""
     systems = list(dict.fromkeys(asked.system for asked in study.asked if asked.system))
     for number, text in enumerate(systems, 1):
         yield writer.heading(f"System text {number:,}", 3)
         yield writer.block(text)
-    left_out: Counter[str] = Counter()
-    shown: Counter[str] = Counter()
+    rows: Counter[str] = Counter()
     for asked in study.asked:
         if asked.kind == "map":
-            shown[asked.file] += 1
-            if shown[asked.file] > MOST_ROWS:
-                left_out[asked.file] += 1
-                continue
-        yield writer.heading(f"{Path(asked.file).name}, {asked.where}", 3)
-        yield writer.items(_about(asked, systems))
-        yield writer.label(_PROMPTS[asked.kind] if asked.prompt is None else "Prompt")
-        prompt = asked.typed if asked.prompt is None or asked.kind != "map" else asked.prompt
-        yield writer.block(prompt) if prompt else writer.items(["not in the file"])
-        yield writer.label("Answer")
-        gone = writer.items([asked.error or "not in the file"])
-        yield gone if asked.text is None else writer.block(asked.text)
-    for file, count in left_out.items():
-        yield writer.prose(f"{counted(count, 'more answer')} in {Path(file).name}.")
+            rows[asked.file] += 1
+        if rows[asked.file] <= MOST_ROWS:
+            yield from _question_and_answer(asked, systems, writer)
+    for file, count in rows.items():
+        if count > MOST_ROWS:
+            more = counted(count - MOST_ROWS, "more answer")
+            yield writer.prose(f"{more} in {Path(file).name}.")
 
 
 _PROMPTS: Final = {
@@ -93,20 +101,46 @@ _PROMPTS: Final = {
 }
 
 
+def _question_and_answer(
+    asked: Asked, systems: Sequence[str], writer: ReportWriter
+) -> Iterator[str]:
+    """Yield the parts of the appendix on a question."""
+    yield writer.heading(f"{Path(asked.file).name}, {asked.where}", 3)
+    yield writer.items(_about(asked, systems))
+    yield writer.label(_PROMPTS[asked.kind] if asked.prompt is None else "Prompt")
+    prompt = asked.typed if asked.prompt is None or asked.kind != "map" else asked.prompt
+    yield writer.block(prompt) if prompt else writer.items(["not in the file"])
+    yield writer.label("Answer")
+    if asked.text is None:
+        yield writer.items([asked.error or "not in the file"])
+    else:
+        yield writer.block(asked.text)
+
+
 def _about(asked: Asked, systems: Sequence[str]) -> list[str]:
     """Return lines on a question: what the file tells of it."""
-    usage = asked.usage
+    return [
+        *(
+            f"{name}: {value}"
+            for name, value in _facts(asked, systems).items()
+            if value is not None
+        ),
+        *(words for words, is_so in _marks(asked).items() if is_so),
+        *map(_value_words, asked.values),
+    ]
+
+
+def _facts(asked: Asked, systems: Sequence[str]) -> dict[str, str | None]:
+    """Return the facts of a question by their names; ``None`` where there is none."""
     settings = [f"{name} {setting_words(item)}" for name, item in asked.settings.items()]
-    facts = {
+    return {
         "model as told": asked.model or NOT_TOLD,
         "model asked for": asked.asked_model,
         "date": iso(asked.date) or NOT_TOLD,
         "response id": asked.response_id or NOT_TOLD,
         "system fingerprint": asked.system_fingerprint or NOT_TOLD,
         "finish reason": asked.finish_reason or NOT_TOLD,
-        "tokens": None
-        if usage is None
-        else f"{usage.prompt_tokens} + {usage.completion_tokens} = {usage.total_tokens}",
+        "tokens": _usage_words(asked.usage),
         "system text": None if asked.system is None else f"{systems.index(asked.system) + 1:,}",
         "settings": ", ".join(settings) or None,
         "earlier turns carried": f"{len(asked.context):,}" if asked.context else None,
@@ -114,28 +148,39 @@ def _about(asked: Asked, systems: Sequence[str]) -> list[str]:
         "digest of the request": asked.request or None,
         "source": "the emulator" if asked.origin == "emulator" else None,
         "end": None if asked.state == "complete" else asked.state,
-        "error": asked.error if asked.text is not None else None,
+        "error": None if asked.text is None else asked.error,
         "refusal": asked.refusal,
         "requests": None if asked.requests in {None, 1} else f"{asked.requests:,}",
         "file": f"not as it was written: {asked.fault}" if asked.fault else None,
     }
-    lines = [f"{name}: {value}" for name, value in facts.items() if value is not None]
-    flags = {
+
+
+def _marks(asked: Asked) -> dict[str, bool]:
+    """Return what may be special about a question, each with whether it is so."""
+    return {
         "replayed by order, for another request": asked.is_by_order,
         "hidden from the requests below": asked.is_hidden,
         "another answer to an earlier question": asked.is_again,
         "continues an earlier answer": asked.is_rest,
         "replayed from a recording": asked.is_replay,
     }
-    lines += [words for words, is_so in flags.items() if is_so]
-    for value in asked.values:
-        kept = "" if value.text is None else f": {value.text}"
-        size = counted(value.size, "character")
-        lines.append(f"value of {value.name} ({size}, SHA-256 {value.sha256}){kept}")
-    return lines
 
 
-def to_json(study: Study, form: Form = "worldbank") -> dict[str, Any]:
+def _usage_words(usage: Usage | None) -> str | None:
+    """Return the tokens of a prompt, of its answer and of both; ``None`` if they are unknown."""
+    if usage is None:
+        return None
+    return f"{usage.prompt_tokens} + {usage.completion_tokens} = {usage.total_tokens}"
+
+
+def _value_words(value: Value) -> str:
+    """Return a line on an inserted value, with its text if the file keeps it."""
+    kept = "" if value.text is None else f": {value.text}"
+    size = counted(value.size, "character")
+    return f"value of {value.name} ({size}, SHA-256 {value.sha256}){kept}"
+
+
+def report_json(study: Study, form: Form = "worldbank") -> dict[str, Any]:
     """Return the same as JSON, with the whole texts.
 
     Args:
@@ -146,22 +191,9 @@ def to_json(study: Study, form: Form = "worldbank") -> dict[str, Any]:
         "version": VERSION,
         "form": form,
         "statement": " ".join(statement_of(study)),
-        "fields": [
-            {"section": i.section, "name": i.name, "lines": [*i.lines], "origin": i.origin}
-            for i in fields_of(study)
-        ],
-        "counts": counts_of(study),
-        "files": [
-            {
-                "path": source.path,
-                "kind": source.kind,
-                "sha256": source.sha256,
-                "bytes": source.size,
-                "questions": len(source.asked),
-                "problems": source.problems,
-            }
-            for source in study.sources
-        ],
+        "fields": [asdict(field) for field in log_fields(study)],
+        "counts": unusual_counts(study),
+        "files": [_file(source) for source in study.sources],
         "unread": study.unread,
         "reviews": [
             {"path": path, **review.to_json(), "unread": review.unread}
@@ -171,15 +203,35 @@ def to_json(study: Study, form: Form = "worldbank") -> dict[str, Any]:
             {
                 "where": agreement.where,
                 "level": agreement.level,
-                "measures": [
-                    {"name": m.name, "value": m.value, "low": m.low, "high": m.high, "n": m.n}
-                    for m in agreement.measures
-                ],
+                "measures": [_measure(measure) for measure in agreement.measures],
                 "notes": [*agreement.notes],
             }
             for agreement in study.agreements
         ],
         "questions": [_question(asked) for asked in study.asked],
+    }
+
+
+def _file(source: Source) -> dict[str, Any]:
+    """Return a file with questions, without these."""
+    return {
+        "path": source.path,
+        "kind": source.kind,
+        "sha256": source.sha256,
+        "bytes": source.size,
+        "questions": len(source.asked),
+        "problems": source.problems,
+    }
+
+
+def _measure(measure: RecordedMeasure) -> dict[str, Any]:
+    """Return a measure with its interval, without the kind of that."""
+    return {
+        "name": measure.name,
+        "value": measure.value,
+        "low": measure.low,
+        "high": measure.high,
+        "n": measure.n,
     }
 
 

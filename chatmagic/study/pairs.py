@@ -51,7 +51,10 @@ def _likeness(old: Asked, new: Asked) -> float:
 
 
 def _of_cell(*names: str) -> Callable[[Asked], Hashable]:
+    """Return a function that gives a question's cell with these facts; ``None`` without a cell."""
+
     def key(asked: Asked) -> Hashable:
+        """Return the cell and the facts of a question."""
         if asked.cell is None:
             return None
         return asked.cell, *(getattr(asked, name) for name in names)
@@ -60,6 +63,7 @@ def _of_cell(*names: str) -> Callable[[Asked], Hashable]:
 
 
 def _of_values(asked: Asked) -> Hashable:
+    """Return a question's prompt as typed, with its inserted values; ``None`` without one."""
     values = inserted_values(asked)
     return (asked.typed, *sorted(values.items())) if values else None
 

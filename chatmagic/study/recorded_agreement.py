@@ -98,6 +98,7 @@ _object: Final = exact(lambda value: value if isinstance(value, Mapping) else No
 
 
 def _measure(value: object) -> RecordedMeasure:
+    """Return the measure of its JSON."""
     value = _object(value)
     of = exact_text(value.get("of", ""))
     name = exact_text(value.get("name"))

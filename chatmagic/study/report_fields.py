@@ -44,41 +44,42 @@ class Field:
     origin: Origin = "files"
 
 
-def fields_of(study: Study) -> list[Field]:
+def log_fields(study: Study) -> list[Field]:
     """Return the fields of the World Bank's log, in its order, and those on the agreement.
 
     Args:
         study: the files.
     """
-    made: list[Field] = []
-    for section, name, value in _FIELDS:
-        lines = tuple(value(study))
-        origin: Origin = "not told by the service" if lines == (NOT_TOLD,) else "files"
-        made.append(
-            Field(section, name, lines, origin)
-            if lines
-            else Field(section, name, (_blank(name),), "to be filled in")
-        )
+    fields = [_field(section, name, tuple(value(study))) for section, name, value in _FIELDS]
     for agreement in study.agreements:
         lines = tuple(map(_measure_words, agreement.measures))
         name = f"{agreement.where}, {agreement.level}"
-        made.append(Field("Agreement", name, lines or ("no measure",)))
-    return made
+        fields.append(Field("Agreement", name, lines or ("no measure",)))
+    return fields
+
+
+def _field(section: str, name: str, lines: tuple[str, ...]) -> Field:
+    """Return a field of the log; a blank if the files tell no line of it."""
+    if not lines:
+        return Field(section, name, (_blank(name),), "to be filled in")
+    return Field(section, name, lines, NOT_TOLD if lines == (NOT_TOLD,) else "files")
 
 
 def _blank(name: str) -> str:
+    """Return the marked blank of a field, for a person to fill in."""
     return f"{_MARK}{_BLANKS[name]}]"
 
 
 def _none(_: Study) -> Iterable[str]:
+    """Return no line: the files tell nothing of the field."""
     return ()
 
 
-def _tally(values: Iterable[str]) -> list[str]:
-    """Return each value with the number of its answers, the most frequent first."""
-    counts = Counter(values)
+def _tally_lines(name: str, values: Iterable[str | None]) -> list[str]:
+    """Return a line for each value, with the number of its answers, the most frequent first."""
+    counts = Counter(value or NOT_TOLD for value in values)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [f"{value} ({counted(count, 'answer')})" for value, count in ranked]
+    return [f"{name}: {value} ({counted(count, 'answer')})" for value, count in ranked]
 
 
 def _answered(study: Study) -> list[Asked]:
@@ -87,38 +88,39 @@ def _answered(study: Study) -> list[Asked]:
 
 
 def _models(study: Study) -> Iterable[str]:
+    """Yield lines on the models that answered, and on those that were asked for."""
     answered = _answered(study)
-    known = [asked for asked in answered if asked.model is not None]
+    models = [asked.model for asked in answered]
     if not answered:
         yield _NO_ANSWER
-    elif not known:
+    elif not any(models):
         yield NOT_TOLD
     else:
-        yield from (
-            f"as told: {line}" for line in _tally(asked.model or NOT_TOLD for asked in answered)
-        )
+        yield from _tally_lines("as told", models)
     asked_for = [asked.asked_model for asked in answered if asked.asked_model is not None]
     lost = ["not in the file" for asked in answered if not asked.is_described]
-    yield from (f"asked for: {line}" for line in _tally([*asked_for, *lost]))
-    if not known and not asked_for:
+    yield from _tally_lines("asked for", [*asked_for, *lost])
+    if not any(models) and not asked_for:
         return
-    prints = [asked.system_fingerprint for asked in answered]
-    if not any(prints):
-        yield f"system fingerprint: {NOT_TOLD}"
+    fingerprints = [asked.system_fingerprint for asked in answered]
+    if any(fingerprints):
+        yield from _tally_lines("system fingerprint", fingerprints)
     else:
-        yield from (f"system fingerprint: {line}" for line in _tally(p or NOT_TOLD for p in prints))
-    practice = sum(asked.origin == "emulator" for asked in answered)
-    if practice:
-        yield f"of these, {counted(practice, 'answer')} {_EMULATOR}"
+        yield f"system fingerprint: {NOT_TOLD}"
+    by_emulator = sum(asked.origin == "emulator" for asked in answered)
+    if by_emulator:
+        yield f"of these, {counted(by_emulator, 'answer')} {_EMULATOR}"
 
 
 def _access(study: Study) -> Iterable[str]:
+    """Yield the way of asking, and the addresses that were asked."""
     yield "API: chat completions, asked through chatmagic"
-    services = (asked.service or "not in the file" for asked in _answered(study))
-    yield from (f"address: {line}" for line in _tally(services))
+    services = [asked.service or "not in the file" for asked in _answered(study)]
+    yield from _tally_lines("address", services)
 
 
 def _dates(study: Study) -> Iterable[str]:
+    """Yield the days of the answers, by the clock that each answer has."""
     answered = _answered(study)
     if not answered:
         yield _NO_ANSWER
@@ -152,6 +154,7 @@ def _put(study: Study) -> list[Asked]:
 
 
 def _system(study: Study) -> Iterable[str]:
+    """Yield the texts of the instructions, each with the number of its questions."""
     put = _put(study)
     texts = Counter(asked.system for asked in put if asked.system)
     lost = sum(asked.instructions is not None and not asked.system for asked in put)
@@ -172,6 +175,7 @@ def _undescribed(asked: Sequence[Asked]) -> Iterable[str]:
 
 
 def _prompts(study: Study) -> Iterable[str]:
+    """Yield the number of prompts, and the templates of maps."""
     rows = [item for item in study.asked if item.kind == "map"]
     others = len(study.asked) - len(rows)
     if others:
@@ -189,6 +193,7 @@ def _prompts(study: Study) -> Iterable[str]:
 
 
 def _inputs(study: Study) -> Iterable[str]:
+    """Yield the inserted values with their sizes and digests."""
     values = [value for asked in study.asked for value in asked.values if value.kind != "format"]
     for name, size, sha256 in dict.fromkeys((v.name, v.size, v.sha256) for v in values):
         yield f"{name}: {counted(size, 'character')}, SHA-256 {sha256}"
@@ -201,18 +206,12 @@ _ALWAYS: Final = ("temperature", "max_tokens")
 
 
 def _settings(study: Study) -> Iterable[str]:
+    """Yield the settings, each with the number of its questions."""
     put = _put(study)
     described = [asked for asked in put if asked.is_described]
     names = {name for asked in described for name in asked.settings}
     for name in [*_ALWAYS, *sorted(names - {*_ALWAYS})]:
-        values = Counter(
-            setting_words(asked.settings[name]) for asked in described if name in asked.settings
-        )
-        for value, count in sorted(values.items()):
-            yield f"{name}: {value} ({counted(count, 'question')})"
-        lacking = len(described) - values.total()
-        if lacking and name in _ALWAYS:
-            yield f"{name}: not set ({counted(lacking, 'question')}); its value is {NOT_TOLD}"
+        yield from _setting_lines(name, described)
     if names & {*_ALWAYS}:
         yield _REFUSED
     if any(asked.kind == "notebook" for asked in described):
@@ -220,6 +219,18 @@ def _settings(study: Study) -> Iterable[str]:
     yield from _undescribed(put)
     if not put:
         yield "no question was sent"
+
+
+def _setting_lines(name: str, described: Sequence[Asked]) -> Iterable[str]:
+    """Yield the values of a setting, each with the number of its questions."""
+    values = Counter(
+        setting_words(asked.settings[name]) for asked in described if name in asked.settings
+    )
+    for value, count in sorted(values.items()):
+        yield f"{name}: {value} ({counted(count, 'question')})"
+    lacking = len(described) - values.total()
+    if lacking and name in _ALWAYS:
+        yield f"{name}: not set ({counted(lacking, 'question')}); its value is {NOT_TOLD}"
 
 
 _REFUSED: Final = (
@@ -239,6 +250,7 @@ def setting_words(value: object) -> str:
 
 
 def _structure(study: Study) -> Iterable[str]:
+    """Yield the number of requests, and what they had in common."""
     put = _put(study)
     others = [asked for asked in put if asked.kind != "map"]
     if others:
@@ -250,7 +262,7 @@ def _structure(study: Study) -> Iterable[str]:
         rows = [asked for asked in put if asked.kind == "map" and asked.file == source.path]
         if rows:
             yield f"{_repeats(rows)} of the map {source.name}, {_ALONE}"
-    yield from counts_of(study)
+    yield from unusual_counts(study)
 
 
 _ALONE: Final = "individually: each in a request of its own, not batched"
@@ -266,7 +278,7 @@ def _repeats(rows: Sequence[Asked]) -> str:
     return f"{number}, {len(times):,} different ones asked {span} times each,"
 
 
-def counts_of(study: Study) -> list[str]:
+def unusual_counts(study: Study) -> list[str]:
     """Return lines on questions that did not go as usual; none is left out of the numbers.
 
     Args:
@@ -306,6 +318,7 @@ def counts_of(study: Study) -> list[str]:
 
 
 def _outputs(study: Study) -> Iterable[str]:
+    """Yield the files with the answers, and their digests."""
     for source in study.sources:
         if not source.sha256:
             yield f"{source.path}, which is in no file yet"
@@ -314,6 +327,7 @@ def _outputs(study: Study) -> Iterable[str]:
 
 
 def _review_process(study: Study) -> Iterable[str]:
+    """Yield how the samples were drawn, and how many people labelled them."""
     for path, review in study.reviews.items():
         name = Path(path).name
         for drawn in review.draws:
@@ -321,11 +335,12 @@ def _review_process(study: Study) -> Iterable[str]:
                 f"a random sample of {min(drawn.n, drawn.rows):,} of "
                 f"{counted(drawn.rows, 'row')}, drawn with seed {drawn.seed} ({name})"
             )
-        people = len({each.reviewer for each in review.judgements if each.label is not None})
+        people = len({item.reviewer for item in review.judgements if item.label is not None})
         yield f"labelled by {'1 person' if people == 1 else f'{people:,} people'} ({name})"
 
 
 def _reviewers(study: Study) -> Iterable[str]:
+    """Yield what each person labelled, skipped and changed."""
     for review in study.reviews.values():
         for person in review.people():
             words = f"{person.reviewer}: {counted(person.labelled, 'label')}"
@@ -337,16 +352,18 @@ def _reviewers(study: Study) -> Iterable[str]:
 
 
 def _review_dates(study: Study) -> Iterable[str]:
+    """Yield the days on which each person labelled."""
     for review in study.reviews.values():
         times: dict[str, list[datetime]] = {}
-        for each in review.judgements:
-            if (time := timestamp(each.at)) is not None:
-                times.setdefault(each.reviewer, []).append(time)
+        for judgement in review.judgements:
+            if (time := timestamp(judgement.at)) is not None:
+                times.setdefault(judgement.reviewer, []).append(time)
         for name, held in times.items():
             yield f"{name}: {_span(held)}, by the machine's clock, in UTC"
 
 
 def _measure_words(measure: RecordedMeasure) -> str:
+    """Return a measure with its interval and its number of rows, in words."""
     value = "not defined" if measure.value is None else f"{measure.value:.3f}"
     if measure.low is not None and measure.high is not None:
         value += f", 95 % interval {measure.low:.3f} to {measure.high:.3f} ({measure.interval})"
@@ -403,7 +420,7 @@ def statement_of(study: Study) -> list[str]:
     Args:
         study: the files.
     """
-    lines = {item.name: "; ".join(item.lines) for item in fields_of(study)}
+    lines = {item.name: "; ".join(item.lines) for item in log_fields(study)}
     put = len(_put(study))
     were = "was" if put == 1 else "were"
     sentences = [
@@ -413,9 +430,9 @@ def statement_of(study: Study) -> list[str]:
         f"Settings: {lines['Parameters']}.",
         f"Requests: {lines['Processing structure']}.",
     ]
-    practice = sum(asked.origin == "emulator" for asked in _answered(study))
-    if practice:
-        sentences.append(f"{counted(practice, 'answer')} {_EMULATOR}.")
+    by_emulator = sum(asked.origin == "emulator" for asked in _answered(study))
+    if by_emulator:
+        sentences.append(f"{counted(by_emulator, 'answer')} {_EMULATOR}.")
     if study.reviews:
         sentences.append(f"Review: {lines['Review process']}; {lines['Reviewer']}.")
     for agreement in study.agreements:
@@ -440,16 +457,16 @@ def _answered_words(study: Study) -> str:
     if not answered:
         return "none was answered"
     models = Counter(asked.model for asked in answered)
-    told = sorted((name, count) for name, count in models.items() if name is not None)
-    names = [one_line(name, _LONGEST) for name, _ in told]
+    known = sorted((name, count) for name, count in models.items() if name is not None)
+    names = [one_line(name, _LONGEST) for name, _ in known]
     if len(models) > 1:
         names = [
             f"{name} ({counted(count, 'answer')})"
-            for name, (_, count) in zip(names, told, strict=True)
+            for name, (_, count) in zip(names, known, strict=True)
         ]
-    by = [f"by {' and '.join(names)}, as the service told"] if told else []
+    by = [f"by {' and '.join(names)}, as the service told"] if known else []
     if unknown := models[None]:
-        count = f" ({counted(unknown, 'answer')})" if told else ""
+        count = f" ({counted(unknown, 'answer')})" if known else ""
         by.append(f"by a model whose name is {NOT_TOLD}{count}")
     is_part = any(asked.state != "complete" for asked in answered)
     were = "was" if len(answered) == 1 else "were"

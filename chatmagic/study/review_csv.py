@@ -38,7 +38,9 @@ def row_id(key: str) -> str:
     return f"row-{key[:16]}"
 
 
-def to_text(names: Sequence[str], texts: Sequence[Sequence[str]], rows: Sequence[ReviewRow]) -> str:
+def csv_text(
+    names: Sequence[str], texts: Sequence[Sequence[str]], rows: Sequence[ReviewRow]
+) -> str:
     """Return the content of a file.
 
     Args:
@@ -54,7 +56,7 @@ def to_text(names: Sequence[str], texts: Sequence[Sequence[str]], rows: Sequence
     return lines.getvalue()
 
 
-def rows_of(content: bytes, name: str) -> Iterator[tuple[int, ReviewRow]]:
+def filled_in_rows(content: bytes, name: str) -> Iterator[tuple[int, ReviewRow]]:
     """Yield the rows of a filled-in file, each with the number of its line.
 
     Args:
@@ -82,7 +84,7 @@ def _inert(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULAS) else text
 
 
-def as_typed(text: str) -> str:
+def typed_text(text: str) -> str:
     """Return the text of a cell without blanks at its ends, and without the mark before a formula.
 
     Args:

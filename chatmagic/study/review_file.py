@@ -84,9 +84,9 @@ class Drawn:
         lists = [value.get(name) for name in ("labels", "show")]
         if not all(type(number) is int for number in numbers):
             return None
-        if not all(isinstance(each, list) for each in lists):
+        if not all(isinstance(names, list) for names in lists):
             return None
-        labels, show = (tuple(map(str, each or ())) for each in lists)
+        labels, show = (tuple(map(str, names or ())) for names in lists)
         seed, n, rows = (int(number or 0) for number in numbers)
         return cls(seed, n, rows, labels, show, str(value.get("at")))
 

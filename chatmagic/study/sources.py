@@ -49,11 +49,12 @@ def files_in(paths: Iterable[Path]) -> list[Path]:
 
 
 def _is_shown(path: Path) -> bool:
+    """Return whether a file in a folder may hold questions."""
     is_hidden = any(part.startswith(".") for part in path.parts)
     return path.suffix.lower() in _SUFFIXES and not is_hidden
 
 
-def kind_of(path: Path) -> Kind:
+def kind_of_file(path: Path) -> Kind:
     """Return the kind of a file, by its name and its beginning.
 
     Args:
@@ -81,7 +82,7 @@ def read_source(path: Path, *, audited: bool = True) -> Source:
     Raises:
         InputError: it cannot be read, or is none of these.
     """
-    source = Source(str(path), kind_of(path))
+    source = Source(str(path), kind_of_file(path))
     try:
         source.sha256, source.size = _content_digest(path)
     except (OSError, ValueError) as error:
@@ -99,6 +100,7 @@ def read_source(path: Path, *, audited: bool = True) -> Source:
 
 
 def _why(error: Exception) -> str:
+    """Return the reason why a file cannot be read."""
     return getattr(error, "strerror", None) or "this is not the name of a file"
 
 

@@ -16,7 +16,7 @@ from chatmagic.study.asked import Asked, Source
 from chatmagic.study.asked_in_notebook import of_record
 from chatmagic.study.recorded_agreement import RecordedAgreement, read_agreement
 from chatmagic.study.review_file import ReviewFile
-from chatmagic.study.sources import files_in, kind_of, read_source
+from chatmagic.study.sources import files_in, kind_of_file, read_source
 
 REVIEW: Final = b'{"review": '
 """Beginning of the file of a review."""
@@ -90,7 +90,7 @@ def read_study(paths: Sequence[Path]) -> Study:
     return study
 
 
-def of_conversation(conversation: Conversation) -> Study:
+def study_of_conversation(conversation: Conversation) -> Study:
     """Return the study of a conversation that is in no file yet.
 
     Args:
@@ -111,6 +111,7 @@ def of_conversation(conversation: Conversation) -> Study:
 
 
 def _is_review(path: Path) -> bool:
-    kind_of(path)  # raises for a file that cannot be read
+    """Return whether a file is that of a review."""
+    kind_of_file(path)  # raises for a file that cannot be read
     with open_file(path) as file:
         return file.read(len(REVIEW)) == REVIEW

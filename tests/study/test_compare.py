@@ -18,7 +18,7 @@ from chatmagic.errors import InputError
 from chatmagic.session.session import Session
 from chatmagic.study import compare
 from chatmagic.study.compare import Comparison
-from chatmagic.study.comparison_output import as_text
+from chatmagic.study.comparison_output import comparison_text
 
 Cells = dict[str, str]
 
@@ -217,7 +217,7 @@ def test_a_cassette_without_cells_is_compared_by_its_prompts(tmp_path: Path) -> 
         "Something new entirely": set(),
         "Gone soon": set(),
     }
-    text = as_text(found)
+    text = comparison_text(found)
     assert "answered m -> m-2" in text
     assert "[HTTP 500]" in text
     assert "only in the old one" in text
@@ -251,7 +251,7 @@ def test_the_end_of_a_refresh_is_a_table() -> None:
     after = (exchange("q", "b", headers=days[1]), stays, exchange("something new", "y"))
     found = compare.of_refresh("talk.jsonl", before, after)
     assert causes(found) == {"q": {"asked again"}}
-    table = as_text(found)
+    table = comparison_text(found)
     assert "2026-01-01" in table
     assert "2026-01-02" in table
     assert "something new" not in table

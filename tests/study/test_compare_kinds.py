@@ -11,7 +11,7 @@ from shells import Shell
 
 import chatmagic
 from chatmagic.study import compare
-from chatmagic.study.comparison_output import as_text
+from chatmagic.study.comparison_output import comparison_text
 
 TEMPLATE: Final = "Label {{ it }} now"
 SCHEMA: Final = {"title": "Label", "type": "object", "properties": {"label": {"type": "string"}}}
@@ -122,7 +122,7 @@ def test_a_map_without_its_prompts(asked: dict[str, Path], tmp_path: Path) -> No
         assert causes(asked["cells.jsonl"], new) == expected, name
     new = ask_map(tmp_path / "value.jsonl", ["d", "c"])
     assert causes(asked["notebook"], new) == [{"value"}, {"value"}]
-    assert "value: {{ it }}" in as_text(compare.of_files([new, asked["notebook"]]))
+    assert "value: {{ it }}" in comparison_text(compare.of_files([new, asked["notebook"]]))
     new = ask_map(tmp_path / "both.jsonl", ["a", "c"], temperature=0.5)
     assert causes(asked["notebook"], new) == [{"settings", "not recorded"}] * 2
     details = str(compare.of_files([asked["notebook"], new]).pairs[1].changes[-1])

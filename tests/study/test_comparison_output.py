@@ -12,7 +12,7 @@ from pages import text_cell
 
 from chatmagic import cli
 from chatmagic.study import compare
-from chatmagic.study.comparison_output import as_text, to_json
+from chatmagic.study.comparison_output import comparison_json, comparison_text
 from chatmagic.study.sources import read_source
 
 
@@ -22,8 +22,8 @@ def test_untrusted_text_cannot_act(tmp_path: Path) -> None:
     old = tape(tmp_path / "old.jsonl", exchange("q\x1b[2J", bad, model="\x1b[31m"))
     new = tape(tmp_path / "new.jsonl", exchange("q\x1b[2J", f"{bad} more\x07", model="m\x1b]0;x"))
     found = compare.of_files([old, new])
-    assert not set("\x1b\x07\u202e") & set(as_text(found, every=True))
-    json.dumps(to_json(found)).encode("ascii")
+    assert not set("\x1b\x07\u202e") & set(comparison_text(found, every=True))
+    json.dumps(comparison_json(found)).encode("ascii")
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,7 +51,7 @@ def test_a_problem_of_a_file_is_told(tmp_path: Path) -> None:
         json.dumps({"cells": [text_cell("hi")], "nbformat": 4, "nbformat_minor": 5, "metadata": {}})
     )
     source = replace_problem(tmp_path / "bad.ipynb")
-    assert "1 problem: edited" in as_text(compare.compare(source, source))
+    assert "1 problem: edited" in comparison_text(compare.compare(source, source))
 
 
 def replace_problem(path: Path) -> Any:

@@ -17,7 +17,7 @@ from chatmagic import cli
 from chatmagic.models import Usage
 from chatmagic.study import methods, study_files
 from chatmagic.study.asked import Asked
-from chatmagic.study.methods import report, to_json
+from chatmagic.study.methods import report, report_json
 from chatmagic.study.report_fields import NOT_TOLD
 
 SAMPLES = ROOT / "tests" / "samples"
@@ -45,11 +45,11 @@ SAMPLES = ROOT / "tests" / "samples"
 def test_a_fact_is_told_only_if_a_file_has_it(name: str, value: Any, place: str) -> None:
     """In both forms and in the JSON; without it, it is nowhere, and is not made up."""
     study = study_of(replace(ONE, **{name: value}))
-    texts = [report(study, "worldbank"), report(study, "plain"), json.dumps(to_json(study))]
+    texts = [report(study, "worldbank"), report(study, "plain"), json.dumps(report_json(study))]
     assert all("SENTINEL" in text for text in texts)
     assert not place or "SENTINEL" in field(study, place)
     without = study_of(ONE)
-    assert "SENTINEL" not in report(without) + json.dumps(to_json(without))
+    assert "SENTINEL" not in report(without) + json.dumps(report_json(without))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_what_the_service_does_not_tell_is_told_so(name: str, line: str) -> None
 
 def test_each_fact_of_a_question_is_in_the_json() -> None:
     """A fact that is added to the questions of files is added there, too."""
-    told = to_json(study_of(ONE))["questions"][0]
+    told = report_json(study_of(ONE))["questions"][0]
     elsewhere = {
         *("kind", "place", "repeat", "cell", "thread", "typed", "context", "name"),
         *("instructions", "text", "is_replay", "is_local_time", "is_hidden", "is_again"),
@@ -86,7 +86,7 @@ def test_a_long_map_is_cut_in_the_appendix_alone(monkeypatch: pytest.MonkeyPatch
     text = report(study)
     assert text.count("*Answer:*") == 2
     assert "2 more answers in saved&#95;job&#95;file.jsonl." in text
-    assert len(to_json(study)["questions"]) == 4
+    assert len(report_json(study)["questions"]) == 4
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

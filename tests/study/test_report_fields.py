@@ -16,8 +16,8 @@ import chatmagic
 from chatmagic._json import timestamp
 from chatmagic.session.session import Session
 from chatmagic.study import study_files
-from chatmagic.study.methods import report, to_json
-from chatmagic.study.report_fields import counts_of, fields_of, statement_of
+from chatmagic.study.methods import report, report_json
+from chatmagic.study.report_fields import log_fields, statement_of, unusual_counts
 
 SAMPLES = ROOT / "tests" / "samples"
 WORLD_BANK = [
@@ -31,7 +31,7 @@ WORLD_BANK = [
 
 def test_the_fields_are_the_world_banks() -> None:
     """In its order; what only a person knows is a marked blank."""
-    made = fields_of(study_of(ONE))
+    made = log_fields(study_of(ONE))
     assert [item.name for item in made] == WORLD_BANK
     blanks = [item.name for item in made if item.origin == "to be filled in"]
     assert blanks == [
@@ -64,10 +64,10 @@ def test_the_fields_are_the_world_banks() -> None:
 def test_nothing_is_concealed(changes: dict[str, Any], words: str) -> None:
     """It is counted, in the paragraph, too."""
     study = study_of(ONE, replace(ONE, place=4, **changes))
-    assert counts_of(study) == [words]
+    assert unusual_counts(study) == [words]
     assert words in field(study, "Processing structure")
     assert words.partition(":")[0] in report(study, "plain").partition("Tool ident")[0]
-    assert counts_of(study_of(ONE)) == []
+    assert unusual_counts(study_of(ONE)) == []
 
 
 def test_the_paragraph_counts_what_was_put_to_a_model() -> None:
@@ -137,7 +137,7 @@ def test_a_review_and_an_agreement_are_reported_as_recorded(tmp_path: Path) -> N
     assert "m: alpha: not defined, n = 0" in measures
     text = report(study)
     assert "All answers are the same." in text
-    told = to_json(study)["reviews"][0]["reviewers"][0]
+    told = report_json(study)["reviews"][0]["reviewers"][0]
     assert told == {"reviewer": "Ann", "labelled": 1, "skipped": 0, "changed": 0}
 
 

@@ -10,7 +10,7 @@ from hostile import CORPUS
 from studies import ONE, study_of
 
 from chatmagic.study import methods
-from chatmagic.study.methods import report, to_json
+from chatmagic.study.methods import report, report_json
 
 
 def test_untrusted_text_cannot_act() -> None:
@@ -22,7 +22,7 @@ def test_untrusted_text_cannot_act() -> None:
             assert not set("\x1b\x07\x9b\u202e\u2066") & set(report(study, form)), bad
         outside = "\n".join(_outside(report(study)))
         assert not re.search(r"<(?!br>)|\]\(|!\[", outside), bad
-        json.dumps(to_json(study))
+        json.dumps(report_json(study))
 
 
 def _outside(text: str) -> list[str]:

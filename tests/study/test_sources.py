@@ -9,7 +9,7 @@ from audits import exchange, tape
 from project import ROOT
 
 from chatmagic.errors import InputError
-from chatmagic.study.sources import files_in, kind_of, read_source
+from chatmagic.study.sources import files_in, kind_of_file, read_source
 
 SAMPLES = ROOT / "tests" / "samples"
 
@@ -47,4 +47,4 @@ def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     """One line says so."""
     with pytest.raises(InputError, match="cannot be read"):
-        kind_of(tmp_path / "none.jsonl")
+        kind_of_file(tmp_path / "none.jsonl")

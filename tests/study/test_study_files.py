@@ -14,8 +14,8 @@ from studies import AGREEMENT, field
 from chatmagic.errors import InputError
 from chatmagic.study import study_files
 from chatmagic.study.agreement import METADATA
-from chatmagic.study.methods import report, to_json
-from chatmagic.study.report_fields import counts_of, statement_of
+from chatmagic.study.methods import report, report_json
+from chatmagic.study.report_fields import statement_of, unusual_counts
 
 SAMPLES = ROOT / "tests" / "samples"
 
@@ -25,7 +25,7 @@ def test_a_notebook_and_its_cassette_are_one_study() -> None:
     paths = [SAMPLES / "saved_notebook.ipynb", SAMPLES / "saved_cassette.jsonl"]
     both = study_files.read_study(paths)
     assert len(both.asked) == 14
-    assert [item["questions"] for item in to_json(both)["files"]] == [14, 14]
+    assert [item["questions"] for item in report_json(both)["files"]] == [14, 14]
     assert report(study_files.read_study(paths)) == report(both)
     assert f"SHA-256 {both.sources[0].sha256}" in field(both, "Raw AI output")
 
@@ -51,7 +51,7 @@ def test_a_reply_that_was_put_back_is_one_answer(tmp_path: Path) -> None:
     cells = [page("q", "a", date=NOON), page("q", "b"), page("q", "a", date=NOON, picked=True)]
     study = study_files.read_study([save(tmp_path / "a.ipynb", cells)])
     assert [asked.text for asked in study.asked] == ["a", "b"]
-    assert counts_of(study) == ["earlier answers that were put back: 1"]
+    assert unusual_counts(study) == ["earlier answers that were put back: 1"]
 
 
 def test_a_copy_of_a_map_is_the_same_study(tmp_path: Path) -> None:

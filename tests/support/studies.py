@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from chatmagic.study.asked import Asked, Source
-from chatmagic.study.report_fields import fields_of
+from chatmagic.study.report_fields import log_fields
 from chatmagic.study.study_files import Study
 
 DRAWN = {"review": 1, "seed": 7, "n": 50, "rows": 300, "labels": ["a"], "show": ["t"], "at": ""}
@@ -59,7 +59,7 @@ def study_of(*asked: Asked) -> Study:
 
 def field(study: Study, name: str) -> str:
     """Return the value of a field of its report."""
-    return "\n".join(next(item.lines for item in fields_of(study) if item.name == name))
+    return "\n".join(next(item.lines for item in log_fields(study) if item.name == name))
 
 
 ONE = Asked(file="paper.ipynb", kind="notebook", place=3, typed="QUESTION", text="ANSWER")

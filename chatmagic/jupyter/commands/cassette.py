@@ -79,8 +79,10 @@ def _refreshed(cassette: Cassette) -> list[str]:
     # Loads the readers of all files, which a first question does without.
     from chatmagic.study import compare, comparison_output  # noqa: PLC0415
 
-    found = compare.of_refresh(cassette.config.name, cassette.loaded, cassette.interactions)
-    return [unlinked(comparison_output.as_text(found))] if found.differs else []
+    comparison = compare.of_refresh(cassette.config.name, cassette.loaded, cassette.interactions)
+    if not comparison.differs:
+        return []
+    return [unlinked(comparison_output.comparison_text(comparison))]
 
 
 def change_cassette(session: Session, *, again: bool = True, off: bool = False) -> str | None:
@@ -100,6 +102,7 @@ def change_cassette(session: Session, *, again: bool = True, off: bool = False) 
     """
 
     def change() -> str | None:
+        """Change the cassette; return a line on the ejected one."""
         cassette = cassette_of(session)
         summary = cassette.eject() if again else None
         if not off:

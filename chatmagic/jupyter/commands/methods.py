@@ -27,11 +27,12 @@ def _methods(kernel: Kernel, given: Arguments) -> None:
     if given.words:
         study = study_files.read_study(_paths(given))
     else:
-        study = study_files.of_conversation(kernel.session.conversation)
+        study = study_files.study_of_conversation(kernel.session.conversation)
     form: methods.Form = "plain" if given.options.get("--form") else "worldbank"
-    is_json = "--json" in given.options
-    told = json.dumps(methods.to_json(study, form), indent=1) if is_json else None
-    print(unlinked(told or methods.report(study, form).rstrip("\n")))
+    if "--json" in given.options:
+        print(unlinked(json.dumps(methods.report_json(study, form), indent=1)))
+    else:
+        print(unlinked(methods.report(study, form).rstrip("\n")))
 
 
 def _paths(given: Arguments) -> list[Path]:
