@@ -155,33 +155,44 @@ class Notebook:
         if not isinstance(cell, dict):
             self.problems.append(f"cell {number}: it is damaged and was left out.")
             return
+        source = self._source_of(number, cell)
+        self.texts.append((number, source))
+        outputs = cell.get("outputs")
+        if cell.get("cell_type") == "code":
+            self._add_code(number, source, cell)
+            return
+        self.markdown[number] = source
+        if outputs or _LOOKS_LIKE_A_REPLY.search(source):
+            self.problems.append(f"cell {number}: it shows a reply, and is a cell of text.")
+        if outputs:
+            self.unreadable.append(number)
+
+    def _source_of(self, number: int, cell: Mapping[str, Any]) -> str:
+        """Return the source of a cell; empty if it is no text, or too large."""
         source = text_from_json(cell.get("source"))
         if source is None:
             self.problems.append(f"cell {number}: its source is no text.")
-        elif len(source) > LARGEST_SOURCE:
-            shown = f"{LARGEST_SOURCE // 2**20} MiB"
-            self.problems.append(f"cell {number}: its source is larger than {shown}; left out.")
-            source = ""
+            return ""
+        if len(source) > LARGEST_SOURCE:
+            limit = f"{LARGEST_SOURCE // 2**20} MiB"
+            self.problems.append(f"cell {number}: its source is larger than {limit}; left out.")
+            return ""
         # Another program may save the ends of lines in its own form.
-        source = (source or "").replace("\r\n", "\n")
-        self.texts.append((number, source))
+        return source.replace("\r\n", "\n")
+
+    def _add_code(self, number: int, source: str, cell: Mapping[str, Any]) -> None:
+        """Read a code cell with its outputs."""
         outputs = cell.get("outputs")
-        if cell.get("cell_type") != "code":
-            self.markdown[number] = source
-            if outputs or _LOOKS_LIKE_A_REPLY.search(source):
-                self.problems.append(f"cell {number}: it shows a reply, and is a cell of text.")
-                self.unreadable += [number] if outputs else []
-            return
-        outputs = [] if outputs is None else outputs
+        if outputs is None:
+            outputs = []
         if not isinstance(outputs, list):
             self.problems.append(f"cell {number}: its outputs are no list.")
             outputs = []
-        others = tuple(
-            map(_other_kind, (output for output in outputs if _record_of(output) is None))
-        )
-        plan = cell_magics.plan_of(source)
+        without_record = [output for output in outputs if _record_of(output) is None]
+        others = tuple(map(_other_kind, without_record))
         identity = cell.get("id")
         own = owner_of(identity) if isinstance(identity, str) and identity else None
+        plan = cell_magics.plan_of(source)
         self.cells.append(NotebookCell(number, source, plan, own, outputs, others))
         if "live" in others:
             self.problems.append(
@@ -189,46 +200,59 @@ class Notebook:
             )
         for output in outputs:
             self.texts += [(number, text) for text in texts_of(output)]
-            self._add_output(number, own, output)
+            value = _record_of(output)
+            if value is not None:
+                self._add_record(number, own, output, value)
 
-    def _add_output(self, cell: int, own: str | None, output: object) -> None:
-        value = _record_of(output)
-        if value is None:
-            return
+    def _add_record(self, cell: int, own: str | None, output: object, value: object) -> None:
+        """Read an output with a record."""
         try:
             kind = record_kind(value)
-            if kind not in _KINDS:
-                self.unreadable.append(cell)
-                self.problems.append(f"cell {cell}: its record is of an unknown kind.")
+            if kind in _KINDS:
+                self.outputs.append(_saved_output(cell, own, kind, output, value))
                 return
-            steering = STEERING.get("thread" if kind == "deletion" else kind)
-            is_whole = is_sealed(cast("Mapping[str, Any]", value), _json.json_at(output, "data"))
-            # JSON is shown in another form than it arrived in. In an edited file the output counts.
-            is_reply = kind in {"turn", "pick"}
-            text = _json.json_at(value, "text") if is_reply and is_whole else None
-            text = _json.json_at(output, "data", "text/plain") if text is None else text
-            forms = ("text/html", "text/markdown")
-            self.outputs.append(
-                SavedOutput(
-                    cell,
-                    own,
-                    kind,
-                    "" if is_whole else CHANGED,
-                    record=Record.from_json(value) if is_reply else None,
-                    steering=None if steering is None else steering.from_json(value),
-                    text=text_from_json(text),
-                    rendered={
-                        form: text_from_json(_json.json_at(output, "data", form)) for form in forms
-                    },
-                    versions=_json.json_at(value, "versions"),
-                )
-            )
+            problem = "its record is of an unknown kind."
         except NewerVersionError as error:
-            self.unreadable.append(cell)
-            self.problems.append(f"cell {cell}: its record was left out, because {error}.")
+            problem = f"its record was left out, because {error}."
         except ValueError as error:
-            self.unreadable.append(cell)
-            self.problems.append(f"cell {cell}: a malformed record was left out: {error}.")
+            problem = f"a malformed record was left out: {error}."
+        self.unreadable.append(cell)
+        self.problems.append(f"cell {cell}: {problem}")
+
+
+def _saved_output(
+    cell: int, own: str | None, kind: str, output: object, value: object
+) -> SavedOutput:
+    """Return an output with a record of a known kind.
+
+    Args:
+        cell: number of its cell.
+        own: hash of the cell's identity; ``None`` if it has none.
+        kind: the kind of its record.
+        output: the output in the file.
+        value: its record.
+
+    Raises:
+        ValueError: the record is malformed, or of a newer version.
+    """
+    steering = STEERING.get("thread" if kind == "deletion" else kind)
+    is_whole = is_sealed(cast("Mapping[str, Any]", value), _json.json_at(output, "data"))
+    # JSON is shown in another form than it arrived in. In an edited file the output counts.
+    is_reply = kind in {"turn", "pick"}
+    text = _json.json_at(value, "text") if is_reply and is_whole else None
+    text = _json.json_at(output, "data", "text/plain") if text is None else text
+    forms = ("text/html", "text/markdown")
+    return SavedOutput(
+        cell,
+        own,
+        kind,
+        "" if is_whole else CHANGED,
+        record=Record.from_json(value) if is_reply else None,
+        steering=None if steering is None else steering.from_json(value),
+        text=text_from_json(text),
+        rendered={form: text_from_json(_json.json_at(output, "data", form)) for form in forms},
+        versions=_json.json_at(value, "versions"),
+    )
 
 
 def read_notebook(path: Path) -> Notebook:
@@ -377,4 +401,5 @@ def is_untouched(content: bytes) -> bool:
 
 
 def _digest(notebook: object) -> str:
+    """Return the digest of a notebook's cells."""
     return _json.digest(canonical(_json.json_at(notebook, "cells")))

@@ -142,6 +142,7 @@ def of_thoughts(reasoning: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _thought_words(reasoning: str) -> str:
+    """Return the length of thoughts, in words."""
     return f"Thought: {counted(len(reasoning.split()), 'word')}"
 
 
@@ -337,6 +338,7 @@ def credit_line(reply: Reply, record: Record) -> tuple[str, str]:
 
 
 def _kept_words(value: Value, name: str) -> str:
+    """Return a line on a value that is kept with an output."""
     return f"Value of {name}, kept with this output: {counted(value.size, 'character')}"
 
 

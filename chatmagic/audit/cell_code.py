@@ -284,6 +284,7 @@ class _Reader:
     """
 
     def __init__(self, cell: int, aliases: Collection[str]) -> None:
+        """Read nothing yet."""
         self._cell = cell
         self._aliases = aliases
 
@@ -336,6 +337,7 @@ class _Reader:
         runs: bool = False,
         defines: bool = False,
     ) -> Step:
+        """Return the step of some code."""
         mentions = frozenset(name for node in nodes for name in self._mentions(node))
         return Step(self._cell, mentions, frozenset(binds), runs=runs, defines=defines)
 
@@ -382,6 +384,7 @@ class _Reader:
 
 
 def _top(module: str) -> str:
+    """Return the package of a module."""
     return module.partition(".")[0]
 
 

@@ -80,6 +80,22 @@ class Finding:
     is_checked: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """Setting that holds at a cell.
+
+    Args:
+        cell: number of the cell that made it; 0 for none.
+        value: its value.
+    """
+
+    cell: int = 0
+    value: object = None
+
+
+_UNSET: Final = _Setting()
+
+
 class Settings:
     """Settings at each cell of a notebook.
 
@@ -90,19 +106,19 @@ class Settings:
 
     def __init__(self, cells: Sequence[NotebookCell], unknown: Collection[int]) -> None:
         """Read the cells from top to bottom."""
-        self._at: dict[int, dict[str, tuple[int, object]]] = {}
-        in_force: dict[str, tuple[int, object]] = {}
+        self._at: dict[int, dict[str, _Setting]] = {}
+        in_force: dict[str, _Setting] = {}
         for cell in cells:
             number = cell.number
             if number in unknown:
                 # Whether it makes the questions quiet, too, is not supposed.
-                in_force |= dict.fromkeys([*_FACTS, _MODEL], (number, _UNKNOWN))
+                in_force |= dict.fromkeys([*_FACTS, _MODEL], _Setting(number, _UNKNOWN))
             below = {**in_force}
             for name, value in _made_by(cell, below):
-                below[name] = number, value
+                below[name] = _Setting(number, value)
             # Whether a question of this cell comes before its own setting is not known.
             changed = [name for name in below if below[name] != in_force.get(name)]
-            self._at[number] = {**in_force, **dict.fromkeys(changed, (number, _UNKNOWN))}
+            self._at[number] = in_force | dict.fromkeys(changed, _Setting(number, _UNKNOWN))
             in_force = below
 
     def may_be_quiet(self, cell: int) -> bool:
@@ -111,7 +127,7 @@ class Settings:
         Args:
             cell: the cell's number.
         """
-        _, value = self._at[cell].get(_QUIET, (0, False))
+        value = self._at[cell].get(_QUIET, _UNSET).value
         return value is _UNKNOWN or bool(value)
 
     def findings(self, asked: Sequence[AskedCell]) -> list[Finding]:
@@ -120,30 +136,32 @@ class Settings:
         Args:
             asked: the questions, in the order of the cells.
         """
-        findings: list[Finding] = []
-        for name in [*_FACTS, _MODEL]:
-            option = _FACTS.get(name)
-            field = name if option is None else option.dest
-            others: dict[int, list[AskedCell]] = defaultdict(list)
-            unset: list[AskedCell] = []
-            is_typed = False
-            for question in asked:
-                at, value = self._at[question.cell].get(name, (0, None))
-                if field in question.typed:
-                    is_typed = is_typed or not at
-                elif not at:
-                    unset.append(question)
-                elif value is not _UNKNOWN and question.fact(name) != _effect(option, value):
-                    others[at].append(question)
-            findings += _set_otherwise(name, others, self._at)
-            default = None if option is None else option.default
-            findings += _set_nowhere(name, unset, default, is_typed=is_typed)
-        return findings
+        return [finding for name in [*_FACTS, _MODEL] for finding in self._findings_of(name, asked)]
+
+    def _findings_of(self, name: str, asked: Sequence[AskedCell]) -> Iterator[Finding]:
+        """Yield the differences between one setting and the records."""
+        option = _FACTS.get(name)
+        field = name if option is None else option.dest
+        others: dict[int, list[AskedCell]] = defaultdict(list)
+        unset: list[AskedCell] = []
+        is_typed = False
+        for question in asked:
+            setting = self._at[question.cell].get(name, _UNSET)
+            if field in question.typed:
+                is_typed = is_typed or not setting.cell
+            elif not setting.cell:
+                unset.append(question)
+            elif setting.value is not _UNKNOWN and (
+                question.fact(name) != _effect(option, setting.value)
+            ):
+                others[setting.cell].append(question)
+        for questions in others.values():
+            yield _set_otherwise(name, self._at[questions[0].cell][name], questions)
+        default = None if option is None else option.default
+        yield from _set_nowhere(name, unset, default, is_typed=is_typed)
 
 
-def _made_by(
-    cell: NotebookCell, in_force: Mapping[str, tuple[int, object]]
-) -> Iterator[tuple[str, object]]:
+def _made_by(cell: NotebookCell, in_force: Mapping[str, _Setting]) -> Iterator[tuple[str, object]]:
     """Yield the settings that a cell makes, each with its value."""
     is_other_magic = cell.source.lstrip().startswith("%%")
     for command in cell.plan.commands:
@@ -163,7 +181,7 @@ def _made_by(
 
 
 def _connected(
-    command: MagicCall, in_force: Mapping[str, tuple[int, object]]
+    command: MagicCall, in_force: Mapping[str, _Setting]
 ) -> Iterator[tuple[str, object]]:
     """Yield the model of ``%chat_connect``; a model that is set belongs to its address."""
     named = re.search(_NAMED_MODEL, command.line)
@@ -192,19 +210,14 @@ def _effect(option: Option | None, value: object) -> object:
     return option.default if value is None else value
 
 
-def _set_otherwise(
-    name: str,
-    others: Mapping[int, Sequence[AskedCell]],
-    at: Mapping[int, Mapping[str, tuple[int, object]]],
-) -> Iterator[Finding]:
-    """Yield a fault for each cell that sets another value than the cells below were asked with."""
-    for place, asked in others.items():
-        value = _in_words(at[asked[0].cell][name][1])
-        facts = {_in_words(question.fact(name)) for question in asked}
-        recorded = facts.pop() if len(facts) == 1 else "other values"
-        cells = numbered((question.cell for question in asked), "cell")
-        words = f"it sets {name} to {value}, but the record of {cells} has {recorded}"
-        yield Finding((place,), words, is_fault=True)
+def _set_otherwise(name: str, setting: _Setting, asked: Sequence[AskedCell]) -> Finding:
+    """Return the fault of a cell that sets another value than cells below were asked with."""
+    facts = {_in_words(question.fact(name)) for question in asked}
+    recorded = facts.pop() if len(facts) == 1 else "other values"
+    cells = numbered((question.cell for question in asked), "cell")
+    value = _in_words(setting.value)
+    words = f"it sets {name} to {value}, but the record of {cells} has {recorded}"
+    return Finding((setting.cell,), words, is_fault=True)
 
 
 def _set_nowhere(
@@ -235,4 +248,5 @@ def _set_nowhere(
 
 
 def _in_words(value: object) -> str:
+    """Return the value of a setting in one line."""
     return "none" if value is None else one_line(str(value), _SHOWN)

@@ -13,7 +13,7 @@ from typing import Final
 
 from chatmagic._files import content_of, replace_content
 from chatmagic.archive import notebook
-from chatmagic.archive.notebook import Notebook
+from chatmagic.archive.notebook import Notebook, SavedOutput
 from chatmagic.audit.findings import LONGEST_NAME, UNITS, Audit, Row
 from chatmagic.conversation.record import Record
 from chatmagic.errors import ChatError, InputError
@@ -129,15 +129,28 @@ def _plain(value: int | str) -> int | str:
 
 def _student(audit: Audit, read: Notebook | None) -> Student:
     """Return the row, the notes and the questions of one notebook."""
-    turns = [] if read is None else read.turns
-    rows = audit.turns
-    origins = Counter(row.origin for row in rows)
-    prompts = Counter(_folded(record.prompt) for _, record in turns if _is_new(record))
-    failed = [row.cell_number for row in rows if row.state != "complete"]
+    failed = [row.cell_number or 0 for row in audit.turns if row.state != "complete"]
     if read is not None:
         failed += [cell.number for cell in read.cells if cell.plan.asks and "error" in cell.others]
-    took = [row.took for row in rows if row.took is not None]
-    figures: list[tuple[str, int | str]] = [
+    turns = [] if read is None else read.turns
+    figures = _figures(audit, [record for _, record in turns], len({*failed}))
+    questions = [
+        _question(row, saved, record)
+        for row, (saved, record) in zip(audit.turns, turns, strict=False)
+    ]
+    notes = [*audit.problems, *audit.remarks]
+    if failed:
+        places = numbered(sorted({*failed}), UNITS["notebook"])
+        notes.append(f"stuck: {places}: no whole reply.")
+    return Student(audit.path, figures, notes, questions)
+
+
+def _figures(audit: Audit, records: Sequence[Record], failed: int) -> list[tuple[str, int | str]]:
+    """Return the figures of one notebook, in the order of the columns."""
+    rows = audit.turns
+    origins = Counter(row.origin for row in rows)
+    prompts = Counter(_folded(record.prompt) for record in records if _is_new(record))
+    return [
         ("Questions", len(rows)),
         ("From a service", origins["live"]),
         ("Replayed", origins["replay"]),
@@ -145,27 +158,23 @@ def _student(audit: Audit, read: Notebook | None) -> Student:
         ("Not as asked", len({row.cell_number for row in rows if _is_fault(row)})),
         ("Not checked", len(audit.unchecked)),
         ("Same replies as", ", ".join(sorted(audit.copies))),
-        ("Asked again", sum(not _is_new(record) for _, record in turns)),
-        ("Failed or cut", len({*failed})),
+        ("Asked again", sum(not _is_new(record) for record in records)),
+        ("Failed or cut", failed),
         ("Repeated", sum(count - 1 for count in prompts.values())),
-        ("Credits", sum(took)),
+        ("Credits", sum(row.took for row in rows if row.took is not None)),
     ]
-    questions = [
-        Question(
-            cell=saved.cell,
-            prompt=record.prompt,
-            reply=saved.text,
-            format=str(record.parameters.get("format") or "markdown"),
-            facts=_facts(row),
-            is_fault=_is_fault(row),
-        )
-        for row, (saved, record) in zip(rows, turns, strict=False)
-    ]
-    notes = [*audit.problems, *audit.remarks]
-    if failed:
-        places = numbered(sorted({number or 0 for number in failed}), UNITS["notebook"])
-        notes.append(f"stuck: {places}: no whole reply.")
-    return Student(audit.path, figures, notes, questions)
+
+
+def _question(row: Row, saved: SavedOutput, record: Record) -> Question:
+    """Return a question with its reply, as the page shows them."""
+    return Question(
+        cell=saved.cell,
+        prompt=record.prompt,
+        reply=saved.text,
+        format=str(record.parameters.get("format") or "markdown"),
+        facts=_facts(row),
+        is_fault=_is_fault(row),
+    )
 
 
 def _is_new(record: Record) -> bool:
@@ -174,6 +183,7 @@ def _is_new(record: Record) -> bool:
 
 
 def _is_fault(row: Row) -> bool:
+    """Return whether a turn was not asked as its cell asks, or after other turns."""
     return row.agrees is False or row.in_order is False
 
 

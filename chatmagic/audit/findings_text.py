@@ -50,8 +50,8 @@ def problems_text(audits: Sequence[Audit]) -> str:
         for line in audit.problems
     ]
     count = counted(len(audits), "file")
-    found = counted(len(lines), "problem") if lines else "no secret"
-    return "\n".join([*lines, f"{count}, {found}."])
+    problems = counted(len(lines), "problem") if lines else "no secret"
+    return "\n".join([*lines, f"{count}, {problems}."])
 
 
 def _pairs(audits: Sequence[Audit]) -> list[str]:
@@ -100,19 +100,8 @@ def _head(audit: Audit) -> tuple[str, ...]:
 
 def _of_one(audit: Audit, *, values: bool) -> list[str]:
     """Return the lines on the turns of one file, and on its faults."""
-    lines: list[str] = []
-    if audit.turns:
-        rows = [_cells(turn, UNITS[audit.kind]) for turn in audit.turns]
-        if {turn.thread for turn in audit.turns} - {None, MAIN}:
-            for row, turn in zip(rows, audit.turns, strict=True):
-                row["thread"] = turn.thread or MAIN
-        if any((turn.reply_count or 0) > 1 for turn in audit.turns):
-            for row, turn in zip(rows, audit.turns, strict=True):
-                count = turn.reply_count or 0
-                row["reply"] = f"{turn.reply_number} of {count}" if count > 1 else ""
-        grid = [tuple(rows[0]), *(tuple(row.values()) for row in rows)]
-        lines += columns(grid)
-    elif not audit.problems:
+    lines = _table(audit.turns, UNITS[audit.kind])
+    if not audit.turns and not audit.problems:
         lines.append("No turn of a conversation.")
     lines += [f"! {one_line(line, WIDEST)}" for line in audit.problems]
     lines += audit.remarks
@@ -120,6 +109,24 @@ def _of_one(audit: Audit, *, values: bool) -> list[str]:
         lines.append("Private texts in the file:" if audit.values else "No values, no paths.")
         lines += [f"  {one_line(line, WIDEST)}" for line in audit.values]
     return lines
+
+
+def _table(turns: Sequence[Row], unit: str) -> list[str]:
+    """Return a table of turns; with their threads and replies if there are several."""
+    if not turns:
+        return []
+    has_threads = any(turn.thread not in {None, MAIN} for turn in turns)
+    has_replies = any((turn.reply_count or 0) > 1 for turn in turns)
+    rows = []
+    for turn in turns:
+        row = _cells(turn, unit)
+        if has_threads:
+            row["thread"] = turn.thread or MAIN
+        if has_replies:
+            count = turn.reply_count or 0
+            row["reply"] = f"{turn.reply_number} of {count}" if count > 1 else ""
+        rows.append(row)
+    return columns([tuple(rows[0]), *(tuple(row.values()) for row in rows)])
 
 
 def _cells(row: Row, unit: str) -> dict[str, str]:

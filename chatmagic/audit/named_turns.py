@@ -104,6 +104,7 @@ def _has_setting(name: str, line: str, record: Record, olds: Sequence[Record]) -
 
 
 def _number(word: str) -> float | None:
+    """Return a typed number; ``None`` for another word."""
     try:
         return float(word)
     except ValueError:

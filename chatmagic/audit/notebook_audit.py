@@ -56,6 +56,16 @@ def audit_notebook(audit: Audit, read: Notebook) -> None:
     _judge_places(audit, read, places, comparison, unseen=unseen)
     for finding in value_findings(read, code.shows):
         audit.add(finding)
+    _add_unchecked(audit, comparison, unseen)
+    unrendered = [saved.cell for saved in rendered if rendered[saved] is None and not saved.fault]
+    audit.remark(unrendered, "HTML not checked: other versions rendered it")
+    practice = [saved.cell for saved, record in read.turns if record.origin == "emulator"]
+    audit.remark(practice, "the emulator answered, practice only")
+    audit.values += disclosures(read)
+
+
+def _add_unchecked(audit: Audit, comparison: SourceComparison, unseen: float) -> None:
+    """Add the cells whose source, or whose place, the file does not show."""
     hidden = [saved.cell for saved, agreed in comparison.agrees.items() if agreed is None]
     audit.not_checked(hidden, "their code may ask, and nothing in the file shows what")
     later = [row.cell_number or 0 for row in audit.turns if row.in_order is None and row.thread]
@@ -64,11 +74,6 @@ def audit_notebook(audit: Audit, read: Notebook) -> None:
         "without an output"
     )
     audit.not_checked(later, words)
-    unrendered = [saved.cell for saved in rendered if rendered[saved] is None and not saved.fault]
-    audit.remark(unrendered, "HTML not checked: other versions rendered it")
-    practice = [saved.cell for saved, record in read.turns if record.origin == "emulator"]
-    audit.remark(practice, "the emulator answered, practice only")
-    audit.values += disclosures(read)
 
 
 def _places(read: Notebook, restored: Restored) -> dict[SavedOutput, PlacedTurn]:
@@ -136,18 +141,18 @@ def _judge_places(
     turns = [*places.values()]
     for finding in named_turn_findings(read, places, comparison.commands, unseen):
         audit.add(finding)
-        told = [place for place in turns if finding.cells == (place.cell,)]
-        edited |= {place.turn.recorded_digest: place.cell for place in told}
+        at_cell = [place for place in turns if finding.cells == (place.cell,)]
+        edited |= {place.turn.recorded_digest: place.cell for place in at_cell}
     different = [place for place in turns if _is_in_order(place, unseen) is False]
     causes = causes_of(different, turns, edited, comparison.lost)
     causes += followers_of({saved.cell for saved in places if saved.fault}, turns)
-    _tell(audit, causes)
+    _add_causes(audit, causes)
     instructed = [place for place in turns if place.cell < unseen]
     others = [place for place in instructed if not place.window.instructs_as(place.turn)]
-    _tell(audit, instruction_causes(others, instructions))
+    _add_causes(audit, instruction_causes(others, instructions))
 
 
-def _tell(audit: Audit, causes: Sequence[Cause]) -> None:
+def _add_causes(audit: Audit, causes: Sequence[Cause]) -> None:
     """Add causes: a fault of its cell with what follows, or a remark on what follows from one."""
     for cause in causes:
         if cause.words:

@@ -92,20 +92,14 @@ def _literals(cells: Iterable[NotebookCell]) -> dict[str, Literal]:
     literals: dict[str, Literal] = {}
     for cell in cells:
         bound.update(filter(None, (output_name(call.line) for call in cell.plan.commands)))
-        tree = parsed_python(python_of(cell.source))
-        for node in ast.walk(tree or ast.Module([], [])):
-            match node:
-                case ast.Name(id=name, ctx=ast.Load()):
-                    read.add(name)
-                case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
-                    bound[name] += 1
-                case ast.ClassDef(name=name) | ast.AsyncFunctionDef(name=name):
-                    bound[name] += 1
-                case ast.alias(name=name, asname=other):
-                    bound[other or name.partition(".")[0]] += 1
-                case _:
-                    pass
-        for statement in [] if tree is None else tree.body:
+        tree = parsed_python(python_of(cell.source)) or ast.Module([], [])
+        bound.update(_bound_names(tree))
+        read.update(
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        )
+        for statement in tree.body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     literals |= _literal(cell.number, name, value)
@@ -116,6 +110,22 @@ def _literals(cells: Iterable[NotebookCell]) -> dict[str, Literal]:
         for name, literal in literals.items()
         if bound[name] == 1 and not (isinstance(literal.value, dict) and name in read)
     }
+
+
+def _bound_names(tree: ast.AST) -> Iterator[str]:
+    """Yield the names that code binds, or deletes, as often as it does."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(ctx=ast.Load()):
+                pass
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.alias(name=name, asname=other):
+                yield other or name.partition(".")[0]
+            case _:
+                pass
 
 
 def _literal(cell: int, name: str, value: ast.expr) -> dict[str, Literal]:
@@ -202,4 +212,5 @@ def _plain_text(output: Any) -> str | None:
 
 
 def _digest(text: str) -> str:
+    """Return the digest of a text, as a value of a prompt has it."""
     return Value.of_text("", text).sha256

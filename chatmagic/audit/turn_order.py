@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
@@ -114,47 +114,127 @@ def causes_of(
             and as they are now.
         unreadable: numbers of the cells whose turn is not in the file, which is told already.
     """
-    names = _Names()
-    carried = {digest for placed in every for digest in names.take(placed.turn.carried)}
-    cells: dict[str, list[int]] = defaultdict(list)
-    for placed in every:
-        cells[placed.turn.recorded_digest].append(placed.cell)
-    lost = sorted(unreadable, reverse=True)
-    told = {cell: Cause(cell, "") for cell in edited.values()}
-    # The cause of each turn that is not where a request says, by the turn's digest.
-    causes = {digest: told[cell] for digest, cell in edited.items()}
-    mine_names = _Names()
-    above_names = _Names()
+    search = _CauseSearch(every, edited, unreadable)
+    mine = _Names()
+    above = _Names()
     for placed in different:
-        mine_names.take(placed.turn.carried)
-        above_names.take(placed.window.visible.newest(placed.turn.last))
-        all_mine, all_above = _compared(mine_names, above_names)
-        mine, above = _differing(all_mine, all_above)
-        lacking = Counter(mine) - Counter(above)
-        added = Counter(above) - Counter(mine)
-        new = [digest for digest in (*lacking, *added) if digest not in causes]
-        cause = _known(causes, placed, [*lacking, *added] or [*all_mine, *all_above])
-        is_replaced = bool(new) and not any(map(cells.get, new)) and any(map(causes.get, added))
-        if cause is None and not mine and not above:
-            # It differs in turns that its record does not list.
-            known = (other for other in causes.values() if other.cell < placed.cell)
-            cause = max(known, key=lambda other: other.cell, default=None)
-        if not (is_replaced or (not new and _is_explained(causes, mine, above))):
-            cause = cause if cause is not None and cause.cell == placed.cell else None
+        mine.take(placed.turn.carried)
+        above.take(placed.window.visible.newest(placed.turn.last))
+        search.add(placed, _Difference.between(mine, above))
+    unique = {id(cause): cause for cause in search.causes.values()}
+    return [cause for cause in unique.values() if cause.words or cause.followers]
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """Turns that a request carried and those above it, as digests.
+
+    Args:
+        all_mine: the turns that it carried.
+        all_above: the turns above it.
+        mine: those that it carried, without the beginning and the end that both have.
+        above: those above it, without these.
+    """
+
+    all_mine: Sequence[str]
+    all_above: Sequence[str]
+    mine: Sequence[str]
+    above: Sequence[str]
+
+    @classmethod
+    def between(cls, mine: _Names, above: _Names) -> Self:
+        """Return the difference of two lists of turns.
+
+        Args:
+            mine: the turns that the request carried.
+            above: the turns above it.
+        """
+        all_mine, all_above = _compared(mine, above)
+        return cls(all_mine, all_above, *_differing(all_mine, all_above))
+
+    @property
+    def lacking(self) -> Counter[str]:
+        """The turns that it carried and that are not above it."""
+        return Counter(self.mine) - Counter(self.above)
+
+    @property
+    def added(self) -> Counter[str]:
+        """The turns above it that it did not carry."""
+        return Counter(self.above) - Counter(self.mine)
+
+
+class _CauseSearch:
+    """Search for the causes of differences, from the first cell to the last.
+
+    Args:
+        every: all turns of the conversation, in the order of the cells.
+        edited: as for :func:`causes_of`.
+        unreadable: as for :func:`causes_of`.
+    """
+
+    def __init__(
+        self,
+        every: Sequence[PlacedTurn],
+        edited: Mapping[str, int],
+        unreadable: Iterable[int],
+    ) -> None:
+        """Begin with the causes that are known already."""
+        names = _Names()
+        self._carried = {name for placed in every for name in names.take(placed.turn.carried)}
+        self._cells: dict[str, list[int]] = defaultdict(list)
+        for placed in every:
+            self._cells[placed.turn.recorded_digest].append(placed.cell)
+        self._lost = sorted(unreadable, reverse=True)
+        of_cells = {cell: Cause(cell, "") for cell in edited.values()}
+        self.causes = {digest: of_cells[cell] for digest, cell in edited.items()}
+        """The cause of each turn that is not where a request says, by the turn's digest."""
+
+    def add(self, placed: PlacedTurn, difference: _Difference) -> None:
+        """Find the cause of a difference: a known one, or a new one.
+
+        Args:
+            placed: the turn whose request carried other turns than those above it.
+            difference: of both.
+        """
+        lacking = difference.lacking
+        added = difference.added
+        new = [digest for digest in (*lacking, *added) if digest not in self.causes]
+        cause = self._known(placed, difference)
+        is_replaced = (
+            bool(new) and not any(map(self._cells.get, new)) and any(map(self.causes.get, added))
+        )
+        is_explained = not new and _is_explained(self.causes, difference.mine, difference.above)
+        if not (is_replaced or is_explained or (cause is not None and cause.cell == placed.cell)):
+            cause = None
         if cause is None:
-            moved = _moved(new, added, carried, [at for name in new for at in cells.get(name, ())])
-            if moved is not None and moved != placed.cell:
-                cause = Cause(moved, STANDS_ELSEWHERE)
-            elif lost and lost[-1] < placed.cell and len(new) == 1 and not cells.get(new[0]):
-                cause = Cause(lost.pop(), "")
-            else:
-                cause = Cause(placed.cell, OTHER_TURNS)
-                causes[placed.turn.recorded_digest] = cause
-        causes |= dict.fromkeys(new, cause)
+            cause = self._new(placed, new, added)
+        self.causes |= dict.fromkeys(new, cause)
         if cause.cell != placed.cell:
             cause.followers.append(placed.cell)
-    unique = {id(cause): cause for cause in causes.values()}
-    return [cause for cause in unique.values() if cause.words or cause.followers]
+
+    def _known(self, placed: PlacedTurn, difference: _Difference) -> Cause | None:
+        """Return a known cause that may explain a difference, the nearest above."""
+        names = [*difference.lacking, *difference.added]
+        cause = _nearest_cause(
+            self.causes, placed, names or [*difference.all_mine, *difference.all_above]
+        )
+        if cause is None and not difference.mine and not difference.above:
+            # It differs in turns that its record does not list.
+            above = (other for other in self.causes.values() if other.cell < placed.cell)
+            return max(above, key=lambda other: other.cell, default=None)
+        return cause
+
+    def _new(self, placed: PlacedTurn, new: Sequence[str], added: Mapping[str, int]) -> Cause:
+        """Return a new cause: a cell that stands elsewhere, one that is lost, or its own."""
+        cells = [cell for name in new for cell in self._cells.get(name, ())]
+        moved = _moved(new, added, self._carried, cells)
+        if moved is not None and moved != placed.cell:
+            return Cause(moved, STANDS_ELSEWHERE)
+        if self._lost and self._lost[-1] < placed.cell and len(new) == 1 and not cells:
+            return Cause(self._lost.pop(), "")
+        cause = Cause(placed.cell, OTHER_TURNS)
+        self.causes[placed.turn.recorded_digest] = cause
+        return cause
 
 
 def followers_of(cells: Collection[int], every: Sequence[PlacedTurn]) -> list[Cause]:
@@ -201,7 +281,9 @@ def instruction_causes(different: Iterable[PlacedTurn], edited: Mapping[str, int
     return list(causes.values())
 
 
-def _known(causes: Mapping[str, Cause], placed: PlacedTurn, names: Sequence[str]) -> Cause | None:
+def _nearest_cause(
+    causes: Mapping[str, Cause], placed: PlacedTurn, names: Sequence[str]
+) -> Cause | None:
     """Return a known cause of a difference: of its own cell, or else the nearest of these turns."""
     own = causes.get(placed.turn.recorded_digest)
     if own is not None and own.cell == placed.cell:
@@ -264,8 +346,10 @@ def _differing(mine: Sequence[str], above: Sequence[str]) -> tuple[Sequence[str]
 def _same(mine: Sequence[str], above: Sequence[str]) -> int:
     """Return the number of first items that two lists have in common."""
     pairs = enumerate(zip(mine, above, strict=False))
-    return next((at for at, (one, other) in pairs if one != other), min(len(mine), len(above)))
+    shorter = min(len(mine), len(above))
+    return next((place for place, (name, other) in pairs if name != other), shorter)
 
 
 def _digest(instructions: Value | None) -> str | None:
+    """Return the digest of instructions; ``None`` for none."""
     return None if instructions is None else instructions.sha256
