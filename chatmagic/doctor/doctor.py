@@ -125,6 +125,7 @@ class Examination:
         self.show(replace(line, seen=self._safe(line.seen), todo=self._safe(line.todo)))
 
     def _safe(self, words: str) -> str:
+        """Return words without keys, and without the name of the home folder."""
         # Before the text is cut, as a cut could leave a part of a key.
         words = redacted(words, self.environment.known_keys())
         home = str(Path.home())

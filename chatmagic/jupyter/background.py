@@ -114,12 +114,14 @@ class Background:
         before = self._under_way(threads)
 
         def release() -> None:
+            """Let the cell end."""
             if not task.is_released:
                 task.is_released = True
                 forget()
                 task.ready.set()
 
         def queued() -> Reply | None:
+            """Return the reply, after the questions before this one have ended."""
             _until(lambda: task.halt.reason or all(earlier.ended.wait(NAP) for earlier in before))
             task.cause = self._failed(ask.owner, threads) if before else None
             if task.cause is not None:
@@ -221,18 +223,20 @@ class Background:
         task = asked[0]
         task.halt.stop()
         _until(lambda: task.ended.wait(NAP))
-        told = failure(task.error or interrupted(task.reply))[0]
-        return f"The reply to {task.ask.asker} was stopped. {told}"
+        outcome = failure(task.error or interrupted(task.reply))[0]
+        return f"The reply to {task.ask.asker} was stopped. {outcome}"
 
     def _under_way(self, threads: Sequence[str] | None) -> list[_Task]:
         """Return the questions under way that precede a question in these threads."""
-        return [t for t in (*self._tasks,) if not t.ended.is_set() and t.is_before(threads)]
+        tasks = tuple(self._tasks)  # another thread may change the list
+        return [task for task in tasks if not task.ended.is_set() and task.is_before(threads)]
 
     def _failed(
         self, owner: str | None, threads: Sequence[str] | None, *, waited: bool = True
     ) -> _Task | None:
         """Return a question that failed before a cell's question, if any; each is returned once."""
-        ended = [t for t in (*self._tasks,) if t.ended.is_set() and t.is_before(threads)]
+        tasks = tuple(self._tasks)  # another thread may change the list
+        ended = [task for task in tasks if task.ended.is_set() and task.is_before(threads)]
         self._forget(ended)
         for task in ended:
             is_told = waited or not isinstance(task.error, ChatInterrupted)
@@ -241,6 +245,7 @@ class Background:
         return None
 
     def _forget(self, tasks: Sequence[_Task]) -> None:
+        """Remove questions that have ended."""
         for task in tasks:
             with contextlib.suppress(ValueError):  # another thread has forgotten it
                 self._tasks.remove(task)

@@ -101,6 +101,7 @@ class ChatMagics(KernelSettings, Magics):
         """Return the function that IPython calls for a command."""
 
         def magic(line: str, cell: str | None = None) -> object:
+            """Run the command of a line, with the cell's body."""
             return self._run(command, line, cell)
 
         magic.__name__ = magic.__qualname__ = command.name

@@ -199,6 +199,7 @@ class Live(Once):
         return live_box(mark, "auto", live_mark(self._ask.live))
 
     def _show(self, html: str, text: str | None = None) -> None:
+        """Show HTML in the place of the reply, with the text for other front ends."""
         data = {"text/html": html} if text is None else {"text/html": html, "text/plain": text}
         self._place.show(data, {})
 
@@ -271,6 +272,7 @@ class Printed(TextView):
                 self._print_held()
 
     def _print_held(self) -> None:
+        """Print the text that was held back."""
         held = self._held
         self._held = ""
         self.take(held)
@@ -291,6 +293,7 @@ class Printed(TextView):
         self._print_held()
 
     def _unmark(self) -> None:
+        """Remove the waiting mark."""
         if self._marked:
             self._marked = False
             self.write(f"\r{' ' * len(WAITING)}\r")

@@ -18,7 +18,7 @@ from ipywidgets import DOMWidget  # type: ignore[import-untyped] # it has no typ
 from traitlets import Dict, Unicode
 
 from chatmagic.errors import ChatError
-from chatmagic.jupyter.cells.running_cell import running
+from chatmagic.jupyter.cells.running_cell import Execution, running
 from chatmagic.safe_text import visible
 from chatmagic.study.review import GOLD, KEYS, Review
 
@@ -123,6 +123,7 @@ class Reviewing:
         return len(sample)
 
     def _show(self) -> None:
+        """Send the widget the present row."""
         review = self._review
         count = len(review.sample)
         shown: dict[str, Any] = {
@@ -146,6 +147,7 @@ class Reviewing:
 
 
 def _keyed(labels: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the labels, each behind its key."""
     return list(zip(KEYS, labels, strict=False))
 
 
@@ -153,22 +155,13 @@ class PageReview(Review):
     """A review that shows itself: in a live page as a widget, elsewhere as a line."""
 
     def _ipython_display_(self) -> None:
+        """Show the review in the output of the running cell."""
         shell = get_ipython()
         execution = None if shell is None else running(shell)
-        form: type[DOMWidget] | None = None
-        if execution is not None and execution.is_live:
-            if execution.has_labextensions:
-                form = ReviewWidget
-            elif find_spec("anywidget") is not None:
-                from chatmagic.jupyter.page.anywidget_review import (  # noqa: PLC0415 - an extra
-                    AnywidgetReview,
-                )
-
-                form = AnywidgetReview
+        is_live = execution is not None and execution.is_live
+        form = None if execution is None else _widget_class(execution)
         if form is None:
-            lines = [repr(self), _NO_PAGE]
-            if execution is not None and execution.is_live:
-                lines.append(_NO_ANYWIDGET)
+            lines = [repr(self), _NO_PAGE, *([_NO_ANYWIDGET] if is_live else [])]
             display({"text/plain": "\n".join(lines)}, raw=True)
             return
         widget = form()
@@ -176,6 +169,19 @@ class PageReview(Review):
         view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
         bundle = {"application/vnd.jupyter.widget-view+json": view, "text/plain": repr(self)}
         display(bundle, raw=True)
+
+
+def _widget_class(execution: Execution) -> type[DOMWidget] | None:
+    """Return the class of the widget for a page; ``None`` where no page shows widgets."""
+    if not execution.is_live:
+        return None
+    if execution.has_labextensions:
+        return ReviewWidget
+    if find_spec("anywidget") is None:
+        return None
+    from chatmagic.jupyter.page.anywidget_review import AnywidgetReview  # noqa: PLC0415 - an extra
+
+    return AnywidgetReview
 
 
 def review(

@@ -44,6 +44,7 @@ _SHOWN: Final = 300
 
 
 def _base_url(value: str | None) -> None:
+    """Refuse a value that is no address of a service."""
     if value and value.strip() and value.strip().lower() != url.EMULATOR:
         url.request_url(servers.server_address(value))
 
@@ -128,6 +129,7 @@ class KernelSettings(Configurable):
 
     @validate(*_CHECKS)
     def _checked(self, proposal: dict[str, Any]) -> Any:
+        """Return a value that its check accepts."""
         name = proposal["trait"].name
         value = proposal["value"]
         try:
@@ -174,6 +176,7 @@ class FileSettings(KernelSettings):
 
 
 def _files() -> Config:
+    """Return the configuration of IPython's files."""
     try:
         profile = Path(get_ipython_dir()) / "profile_default"
     except OSError as error:

@@ -74,6 +74,7 @@ class Status:
             return ""
 
     def _state(self) -> str:
+        """Return the way in which questions are answered, in a word or two."""
         if self.kernel.is_replaying():
             return "replay"
         try:

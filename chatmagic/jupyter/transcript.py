@@ -43,6 +43,7 @@ def marks(
     replies = conversation.replies
 
     def notes_on(turn: Turn) -> str:
+        """Return the notes on a turn, in words."""
         notes: list[str] = [] if turn.state == "complete" else [turn.state]
         if notebook := (notebooks or {}).get(turn.owner or ""):
             notes.append(notebook)
@@ -188,6 +189,7 @@ def in_full(title: str, turn: Turn, notes: str = "") -> Shown:
 
 
 def _summary(conversation: Conversation, order: str, here: Window | None) -> str:
+    """Return the sentence below a table of turns: how many, and in which order."""
     count = len(conversation)
     if not count and here is not None and any(conversation.threads.values()):
         return f"The thread {here.thread} has no turn yet. %chat_thread lists the threads."
@@ -238,6 +240,7 @@ def saved(conversation: Conversation) -> Shown:
 
 
 def _turn(turn: Turn, window: Window) -> str | Shown:
+    """Return a turn for the saved form: in full if it is the panel's, else a line."""
     # Without the number of the cell, which differs in each run.
     asked = f"{window.index + 1}. You, in {_PLACES[turn.entry]}"
     asked += "" if window.thread == MAIN else f", in the thread {window.thread}"

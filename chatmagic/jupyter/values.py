@@ -140,6 +140,7 @@ def _own_words(value: object) -> tuple[str, str] | None:
 
 
 def _as_ipython_shows_it(value: object) -> tuple[str, str]:
+    """Return the description of any value: as IPython shows it."""
     return without_memory_addresses(pretty(value)), kind_of(value)
 
 
@@ -247,10 +248,10 @@ def _figure(value: Any) -> tuple[str, str] | None:
 def _axes(value: Any) -> list[Any]:
     """Return axes: one, or those in an array, as ``subplots`` gives them; empty for others."""
     if is_a(value, "numpy", "ndarray") and value.dtype == "object" and value.size <= _MOST_AXES:
-        found = list(value.flat)
+        items = list(value.flat)
     else:
-        found = [value]
-    return found if all(is_a(item, "matplotlib.axes", "Axes") for item in found) else []
+        items = [value]
+    return items if all(is_a(item, "matplotlib.axes", "Axes") for item in items) else []
 
 
 def _plot(axes: Any) -> list[str]:
@@ -343,6 +344,7 @@ def _medium(value: Any, kind: str, word: str) -> tuple[str, str]:
 
 
 def _words_on(word: str) -> str:
+    """Return the subject of a description of a medium."""
     return f"words on a {word}, which is not sent"
 
 

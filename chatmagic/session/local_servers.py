@@ -31,7 +31,7 @@ def known() -> list[Server]:
     return [*by_address.values()]
 
 
-def running(
+def running_servers(
     servers: Sequence[Server], session: Session, cell: str | None
 ) -> Iterator[tuple[Server, tuple[str, ...]]]:
     """Yield the servers that answer, each with the names of its models.

@@ -97,6 +97,7 @@ def say(line: str) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> str:
+    """Return the line on a file that cannot be written."""
     return f"{path} cannot be written: {error.strerror or type(error).__name__}."
 
 
@@ -155,6 +156,7 @@ def _offer_variable(environment: ConfiguredEnvironment) -> None:
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a stream is a terminal."""
     return stream is not None and stream.isatty()
 
 
@@ -286,6 +288,7 @@ def _preview(session: Session, ask: Ask) -> int:
 
 
 def _complain(error: ChatError | ChatInterrupted) -> None:
+    """Print an error."""
     print(f"chatmagic: {to_terminal(error.line_at('shell'))}", file=sys.stderr)
 
 
@@ -354,4 +357,5 @@ def examine(arguments: Mapping[str, Any]) -> int:
 
 
 def _print_line(line: Line | str) -> None:
+    """Print a line of the doctor."""
     print(to_terminal(str(line)), flush=True)

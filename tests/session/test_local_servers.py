@@ -29,7 +29,7 @@ def test_those_that_list_models_are_found() -> None:
         servers = [Known("gone", closed()), Known("odd", other.origin), Known("a", good.origin)]
         session = Session()
         before = len(session.ledger)
-        running = [*local_servers.running(servers, session, None)]
+        running = [*local_servers.running_servers(servers, session, None)]
         assert running == [(servers[2], ("m1", "m2"))]
         assert [asked.target for asked in good.asked] == ["/v1/models"]
         assert "authorization" not in good.asked[0].headers
@@ -43,5 +43,5 @@ def test_a_budget_that_is_used_up_ends_the_search(monkeypatch: pytest.MonkeyPatc
     with Server(playing()) as server:
         session = Session(environment=environment)
         with pytest.raises(BudgetError):
-            [*local_servers.running([Known("a", server.origin)], session, None)]
+            [*local_servers.running_servers([Known("a", server.origin)], session, None)]
         assert server.asked == []

@@ -132,6 +132,7 @@ class KeptOutput:
         return [kept.get(number, []) for number in self._numbers]
 
     def _texts(self, result: ExecutionResult) -> Iterator[str]:
+        """Yield the texts of a cell's new outputs, its result last."""
         new: list[Any] = []
         for (begin, printed), outputs in zip(self._before, self._outputs(), strict=True):
             # Printed text may continue a stream that the cell before has begun.
@@ -140,13 +141,13 @@ class KeptOutput:
             new += outputs[begin:]
         for output in sorted(new, key=lambda output: output.output_type == "execute_result"):
             stream = output.bundle.get("stream")
-            yield text_of(output.bundle) if stream is None else "".join(stream)
+            yield displayed_text(output.bundle) if stream is None else "".join(stream)
         value: object = result.result
         if value is not None and not hasattr(self._history, "outputs"):
             yield self._history.output_hist_reprs.get(self._numbers[-1], "")
 
 
-def text_of(data: Mapping[str, Any]) -> str:
+def displayed_text(data: Mapping[str, Any]) -> str:
     """Return a display as text; a picture is only named.
 
     Args:
@@ -337,6 +338,7 @@ class CellNotes(Mapping[str, str]):
         return replace(run, source=source, names=names, output=kept, lost=lost, trace=trace)
 
     def _keep(self, run: CellRun) -> None:
+        """Keep the last run of a cell, and tell that a known cell has another content."""
         before = self.runs.get(run.key)
         runs = {**self.runs, run.key: run}
         while len(runs) > MOST_CELLS:

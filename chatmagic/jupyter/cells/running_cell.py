@@ -247,6 +247,7 @@ def _number(shell: InteractiveShell) -> int:
 
 
 def _request(shell: InteractiveShell) -> dict[str, Any]:
+    """Return the request that runs the running cell; empty without one."""
     get_parent = getattr(shell, "get_parent", None)
     parent = get_parent() if callable(get_parent) else None
     return parent if isinstance(parent, dict) else {}

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 from chatmagic.client.halt import Halt
 from chatmagic.conversation import cell_magics, likely_mistakes, magic_line, options, template
@@ -180,15 +180,15 @@ def send_question(
     """
     view = _view(kernel, ask, execution)
     if ask.background is None or not isinstance(view, reply_views.Live):
-        return _sent(kernel, ask, execution, view, output=output)
-    work = partial(_sent, kernel, ask, execution, view, output=output)
+        return _ask_and_show(kernel, ask, execution, view, output=output)
+    work = partial(_ask_and_show, kernel, ask, execution, view, output=output)
     # The value of an earlier run would be mistaken for the new reply.
     forget = partial(kernel.shell.user_ns.pop, output, None)
     kernel.background.start(ask, view, work, forget, kernel.session.asker.threads_of(ask))
     return None
 
 
-def _sent(
+def _ask_and_show(
     kernel: Kernel,
     ask: Ask,
     execution: Execution,
@@ -197,6 +197,20 @@ def _sent(
     output: str | None,
     halt: Halt | None = None,
 ) -> Reply | None:
+    """Return the reply to a question, which its view shows, and put it into a variable.
+
+    Args:
+        kernel: the kernel.
+        ask: the question.
+        execution: the execution of the cell that asks.
+        view: the view of the reply.
+        output: the variable's name; ``None`` for none.
+        halt: stops the question; ``None`` for the session's own.
+
+    Raises:
+        ChatError: the question failed; the variable has the part of the reply that arrived.
+        ChatInterrupted: a person interrupted it; so has it then.
+    """
     reply: Reply | None = None
     result: object = None
     try:
@@ -312,42 +326,62 @@ def _in_front(
     Raises:
         InputError: there is no such cell or error; nothing was sent.
     """
-    noted = kernel.settings.notes
-    error = (noted.error,) if parsed.with_error and noted and noted.error else ()
-    if parsed.with_error and not error:
-        raise InputError(f"No cell has raised an error {_SINCE}")
+    error = _last_error(kernel) if parsed.with_error else ()
     if not parsed.above and parsed.tag is None:
         return error, ()
     above, below = _around(kernel, execution.cell)
-    notes = []
-    if parsed.above and parsed.markdown and execution.audience != "text":
-        listed = with_markdown(kernel.shell, kernel.settings.notes, above)
-        if listed is None:
-            notes = [_NO_MARKDOWN]
-            if execution.audience == "machine" and not (parsed.dry or kernel.is_replaying()):
-                # The output of a machine's reply has no notes.
-                kernel.notify(f"Note: {_NO_MARKDOWN}. {_NAME_IT}")
-        above = above if listed is None else listed
-    nearest, left_out = _nearest(kernel, parsed, execution, above) if parsed.above else ([], ())
-    named = {}
+    notes: tuple[str, ...] = ()
+    nearest: list[CellRun] = []
+    if parsed.above:
+        above, notes = _with_markdown(kernel, parsed, execution, above)
+        nearest, left_out = _nearest(kernel, parsed, execution, above)
+        notes += left_out
+    names = _places_above(nearest)
+    if parsed.tag is not None:
+        names |= _tagged(above, below, parsed.tag)
+    # The cells above go along in their shortened form.
+    runs = {run.key: run for run in (*above, *below, *nearest) if run.key in names}
+    cells = (_value_of(run, names[key]) for key, run in runs.items())
+    return (*cells, *error), notes
+
+
+def _last_error(kernel: Kernel) -> tuple[Value, ...]:
+    """Return the last error of a cell, as the only value in front of a question."""
+    notes = kernel.settings.notes
+    if notes is None or notes.error is None:
+        raise InputError(f"No cell has raised an error {_SINCE}")
+    return (notes.error,)
+
+
+def _with_markdown(
+    kernel: Kernel, parsed: ParsedLine, execution: Execution, above: list[CellRun]
+) -> tuple[list[CellRun], tuple[str, ...]]:
+    """Return the cells above with the Markdown cells, and a line if these are not known."""
+    if not parsed.markdown or execution.audience == "text":
+        return above, ()
+    listed = with_markdown(kernel.shell, kernel.settings.notes, above)
+    if listed is not None:
+        return listed, ()
+    if execution.audience == "machine" and not (parsed.dry or kernel.is_replaying()):
+        # The output of a machine's reply has no notes.
+        kernel.notify(f"Note: {_NO_MARKDOWN}. {_NAME_IT}")
+    return above, (_NO_MARKDOWN,)
+
+
+def _places_above(nearest: Sequence[CellRun]) -> dict[str, str]:
+    """Return the names of cells by their keys, such as ``2 above``, counted from the nearest."""
+    names: dict[str, str] = {}
     count = Counter[bool]()
     for run in reversed(nearest):
         count[run.is_markdown] += 1
-        named[run.key] = f"{count[run.is_markdown]} above"
-    if parsed.tag is not None:
-        named |= _tagged(above, below, parsed.tag)
-    # The cells above go along in their shortened form.
-    runs = {run.key: run for run in (*above, *below, *nearest) if run.key in named}
-    cells = [
-        Value.of_text(
-            named[key],
-            run.text,
-            "markdown" if run.is_markdown else "cell",
-            key if run.is_lasting else None,
-        )
-        for key, run in runs.items()
-    ]
-    return (*cells, *error), (*notes, *left_out)
+        names[run.key] = f"{count[run.is_markdown]} above"
+    return names
+
+
+def _value_of(run: CellRun, name: str) -> Value:
+    """Return a cell as a value in front of a question."""
+    kind: Literal["markdown", "cell"] = "markdown" if run.is_markdown else "cell"
+    return Value.of_text(name, run.text, kind, run.key if run.is_lasting else None)
 
 
 def _around(kernel: Kernel, owner: str | None) -> tuple[list[CellRun], list[CellRun]]:
@@ -373,16 +407,7 @@ def _nearest(
 ) -> tuple[list[CellRun], tuple[str, ...]]:
     """Return the cells above to be sent along, and a line on the parts that were left out."""
     if parsed.above == "new":
-        conversation = kernel.session.conversation
-        order = kernel.order(execution.cell)
-        turns = conversation.above(execution.cell, execution.id, order=order, thread=parsed.thread)
-        # A question that was asked again carried the cells above its first place alone.
-        asked = [conversation.known_turns.get(turn.first, turn) for turn in turns]
-        # A question of this same execution has already carried the cells above.
-        since = len(above) if execution.id in {turn.execution for turn in asked} else 0
-        keys = {turn.owner or turn.execution for turn in asked}
-        places = (n for n, run in enumerate(above, 1) if {run.key, run.execution} & keys)
-        above = above[max(since, *places, 0) :]
+        above = _since_last_question(kernel, parsed, execution, above)
     nearest = [run for run in above if not run.is_ours]
     if isinstance(parsed.above, int):
         ran = [at for at, run in enumerate(nearest) if not run.is_markdown]
@@ -393,6 +418,23 @@ def _nearest(
         return nearest[ran[-parsed.above :][0] :], ()
     limit = kernel.settings.above_limit
     return _within(nearest, ABOVE_LIMIT if limit is None else limit)
+
+
+def _since_last_question(
+    kernel: Kernel, parsed: ParsedLine, execution: Execution, above: list[CellRun]
+) -> list[CellRun]:
+    """Return the cells above that no question above has carried."""
+    conversation = kernel.session.conversation
+    order = kernel.order(execution.cell)
+    turns = conversation.above(execution.cell, execution.id, order=order, thread=parsed.thread)
+    # A question that was asked again carried the cells above its first place alone.
+    asked = [conversation.known_turns.get(turn.first, turn) for turn in turns]
+    # A question of this same execution has already carried the cells above.
+    if execution.id in {turn.execution for turn in asked}:
+        return []
+    keys = {turn.owner or turn.execution for turn in asked}
+    places = (number for number, run in enumerate(above, 1) if {run.key, run.execution} & keys)
+    return above[max(places, default=0) :]
 
 
 def _within(runs: list[CellRun], limit: int) -> tuple[list[CellRun], tuple[str, ...]]:
@@ -409,7 +451,7 @@ def _within(runs: list[CellRun], limit: int) -> tuple[list[CellRun], tuple[str, 
             break
         if run.output:
             kept[at] = run.without_output
-            outputs = outputs + 1
+            outputs += 1
     while sum(len(run.text) for run in kept) > limit:
         kept.pop(0)
     parts = ((outputs, "output"), (len(runs) - len(kept), "whole cell"))

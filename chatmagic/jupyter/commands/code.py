@@ -63,8 +63,24 @@ def _code(kernel: Kernel, given: Arguments) -> None:
     execution = running(kernel.shell)
     if execution.audience == "page":
         kernel.page.open_bridge()
+    _put_below(kernel, execution.cell, cells, blocks)
+
+
+def _put_below(
+    kernel: Kernel,
+    owner: str | None,
+    cells: Sequence[tuple[Kind, str]],
+    blocks: Sequence[CodeBlock],
+) -> None:
+    """Have the page put cells below the running one, and show the outcome.
+
+    Args:
+        kernel: the kernel.
+        owner: hash of the running cell.
+        cells: kinds and sources of the new cells.
+        blocks: the code to copy, where no page makes cells.
+    """
     bridge = kernel.page.bridge
-    owner = execution.cell
     page = page_of(kernel.shell)
     if bridge is None or not bridge.listed_with(owner, page):
         _show(WITHOUT_PAGE, blocks)
@@ -73,8 +89,10 @@ def _code(kernel: Kernel, given: Arguments) -> None:
     place.note(*_note(f"{counted(len(cells), 'cell')} for this page."))
 
     def take_answer(answer: Message) -> str:
+        """Show the outcome, and return it in words."""
         words = _outcome(answer)
-        place.note(*_note(words, blocks if answer["outcome"] == "refused" else ()))
+        is_refused = answer["outcome"] == "refused"
+        place.note(*_note(words, blocks if is_refused else ()))
         return words
 
     made: list[Message] = [
@@ -119,6 +137,7 @@ def _outcome(answer: Message) -> str:
 
 
 def _show(words: str, blocks: Sequence[CodeBlock] = ()) -> None:
+    """Show a sentence, and code to copy."""
     reply_views.show_html(*_note(words, blocks))
 
 

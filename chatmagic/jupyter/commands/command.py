@@ -137,37 +137,42 @@ class Command:
         """
         if self.is_prompt:
             return Arguments(self, line, line, {}, cell)
-        declared = {flag: option for option in self.options for flag in option.flags}
-        given: list[tuple[str, str]] = []
-        words = line
-        flags = "|".join(["--[^\\s=]*", *(flag for flag in declared if flag[1] != "-")])
-        while match := re.search(rf"(?<!\S)({flags})(?:=(\S*))?(?!\S)", words):
-            flag = match[1]
-            value = match[2]
-            rest = words[match.end() :]
-            if flag not in declared:
-                raise self.refusal()
-            metavar = declared[flag].metavar
-            if metavar == "FILE":
-                # The name of a file may have spaces.
-                value = without_quotes(f"{value or ''}{rest}")
-                rest = ""
-            elif metavar is not None and value is None:
-                value, rest = [*rest.split(maxsplit=1), "", ""][:2]
-            is_other_word = metavar is not None and metavar.islower() and value != metavar
-            if bool(value) != (metavar is not None) or is_other_word:
-                raise self.refusal()
-            if declared[flag].kind is None:
-                value = self._text(value or "", flag, names)
-            given.append((declared[flag].flags[-1], value or ""))
-            words = words[: match.start()] + rest
+        words, typed_options = self._without_options(line)
+        repeated: list[tuple[str, str]] = []
+        for option, flag, value in typed_options:
+            # A value of a certain kind, such as a number, names no variable.
+            text = self._text(value, flag, names) if option.kind is None else value
+            repeated.append((option.flags[-1], text))
         typed_words = self._text(without_quotes(words), f"%{self.name}", names)
-        by_flag = dict(given)
-        arguments = Arguments(self, line, typed_words, by_flag, cell, tuple(given))
-        typed = by_flag.keys() | ({_WORDS} if arguments.words else set())
+        arguments = Arguments(self, line, typed_words, dict(repeated), cell, tuple(repeated))
+        typed = arguments.options.keys() | ({_WORDS} if typed_words else set())
         if not any(_fits(form, typed) for form in self.forms):
             raise self.refusal()
         return arguments
+
+    def _without_options(self, line: str) -> tuple[str, list[tuple[Option, str, str]]]:
+        """Return the words of a line, and its options: each with its flag and value as typed.
+
+        Args:
+            line: the line after the magic's name.
+
+        Raises:
+            InputError: the command has no such option, or the option no such value.
+        """
+        declared = {flag: option for option in self.options for flag in option.flags}
+        flags = "|".join(["--[^\\s=]*", *(flag for flag in declared if flag[1] != "-")])
+        typed: list[tuple[Option, str, str]] = []
+        words = line
+        while match := re.search(rf"(?<!\S)({flags})(?:=(\S*))?(?!\S)", words):
+            option = declared.get(match[1])
+            if option is None:
+                raise self.refusal()
+            value, rest = _value_and_rest(option, match[2], words[match.end() :])
+            if not _takes(option, value):
+                raise self.refusal()
+            typed.append((option, match[1], value))
+            words = words[: match.start()] + rest
+        return words, typed
 
     def _text(self, typed: str, flag: str, names: Mapping[str, Any]) -> str:
         """Return a typed text, or that of the variable that it names as ``$name`` or ``{name}``.
@@ -203,6 +208,30 @@ class Command:
         return InputError(f"{why or takes} {UNCHANGED}", hint=hint)
 
 
+def _value_and_rest(option: Option, attached: str | None, rest: str) -> tuple[str, str]:
+    """Return an option's value, empty for none, and the words of the line behind it.
+
+    Args:
+        option: the option.
+        attached: what stands behind its ``=``; ``None`` without one.
+        rest: the line behind the option, and behind what is attached.
+    """
+    if option.metavar == "FILE":
+        # The name of a file may have spaces.
+        return without_quotes(f"{attached or ''}{rest}"), ""
+    if option.metavar is None or attached is not None:
+        return attached or "", rest
+    value = "".join(rest.split(maxsplit=1)[:1])
+    return value, rest.lstrip().removeprefix(value).lstrip()
+
+
+def _takes(option: Option, value: str) -> bool:
+    """Return whether an option can have a value; a placeholder in small letters is its only one."""
+    if option.metavar is None:
+        return not value
+    return value == option.metavar if option.metavar.islower() else bool(value)
+
+
 def _names(part: str) -> list[str]:
     """Return the flags or words of one part of a form, of which one is typed."""
     return part.strip("[]").split("|")
@@ -219,7 +248,7 @@ def _fits(form: str, typed: AbstractSet[str]) -> bool:
     return typed <= known
 
 
-def path_of(words: str) -> Path:
+def path_from_words(words: str) -> Path:
     """Return the path that words name; an unknown home folder ``~NAME`` stays as typed.
 
     Args:

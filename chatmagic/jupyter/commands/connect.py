@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -16,7 +16,7 @@ from chatmagic._version import __version__
 from chatmagic.advice import note_at
 from chatmagic.client import config, key_store
 from chatmagic.client.config import is_yes, use_of
-from chatmagic.client.endpoint import Endpoint, request_fields
+from chatmagic.client.endpoint import Endpoint, Server, request_fields
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.question import unquoted
 from chatmagic.doctor.doctor import Examination
@@ -93,24 +93,34 @@ def _connect_to(kernel: Kernel, given: Arguments) -> None:
     kernel.session.disconnect()
     if named is not None:
         _ask_for_missing_key(kernel)
-    endpoint = kernel.endpoint()
-    # The output does not name the source of a key, so that a replay without a key repeats it.
-    lacks_key = endpoint.key is None and running(kernel.shell).audience != "machine"
-    rows = [("Service", service_words(endpoint, of_key=lacks_key and not kernel.is_replaying()))]
-    if not endpoint.is_emulator:
-        rows.append(("Posted to", f"{endpoint.posted_to()}. Nothing was sent."))
-    rows += address_rows(kernel)
-    if server is not None and server.needs_model and kernel.model() is None:
-        line = f"%chat_connect {server.name} --model NAME"
-        lists = server.models_page or "%chat_connect --models"
-        rows.append(("Model", f"one is required: {line}; {lists} lists them."))
-    if count := len(kernel.session.conversation):
-        turns = safe_text.counted(count, "turn")
-        rows.append(("Conversation", f"{turns}, sent along; %chat_reset begins a new one."))
+    rows = [*_new_connection_rows(kernel, server), *_conversation_rows(kernel)]
     rows += [
         ("Warning", note_at(warning, "notebook")) for warning in config.new_warnings(place.warnings)
     ]
     reply_views.show_html(*tables.page(tables.facts(rows, "Connection"), name="Connection"))
+
+
+def _new_connection_rows(kernel: Kernel, server: Server | None) -> Iterator[tuple[str, str]]:
+    """Yield the rows on a new connection: its service, its address, and a model that it needs."""
+    endpoint = kernel.endpoint()
+    # The output does not name the source of a key, so that a replay without a key repeats it.
+    lacks_key = endpoint.key is None and running(kernel.shell).audience != "machine"
+    yield "Service", service_words(endpoint, of_key=lacks_key and not kernel.is_replaying())
+    if not endpoint.is_emulator:
+        yield "Posted to", f"{endpoint.posted_to()}. Nothing was sent."
+    yield from address_rows(kernel)
+    if server is not None and server.needs_model and kernel.model() is None:
+        line = f"%chat_connect {server.name} --model NAME"
+        lists = server.models_page or "%chat_connect --models"
+        yield "Model", f"one is required: {line}; {lists} lists them."
+
+
+def _conversation_rows(kernel: Kernel) -> Iterator[tuple[str, str]]:
+    """Yield the row on the turns that the new address will get, if there are any."""
+    count = len(kernel.session.conversation)
+    if count:
+        turns = safe_text.counted(count, "turn")
+        yield "Conversation", f"{turns}, sent along; %chat_reset begins a new one."
 
 
 def _clock(given: Arguments) -> datetime | None:
@@ -157,7 +167,7 @@ def _find_servers(kernel: Kernel) -> None:
     print(f"Not connected yet. Asking {names} on this machine for models, one request each.")
     is_found = False
     cell = kernel.cell()[0]
-    for server, listed in local_servers.running(servers, kernel.session, cell):
+    for server, listed in local_servers.running_servers(servers, kernel.session, cell):
         is_found = True
         name = safe_text.unlinked(safe_text.one_line(server.name, _SHOWN))
         models = [safe_text.unlinked(safe_text.one_line(name, _SHOWN)) for name in listed]
@@ -268,6 +278,7 @@ def _take(kernel: Kernel, endpoint: Endpoint, key: Secret) -> None:
 
 
 def _hidden(question: str) -> Secret:
+    """Return a key that is typed without being shown."""
     try:
         typed = getpass.getpass(question).strip()
     except Exception as error:  # noqa: BLE001 - front ends without input raise errors of many kinds
@@ -295,6 +306,7 @@ def _check(kernel: Kernel, *, is_asking: bool) -> None:
     is_printed = running(kernel.shell).audience == "text"
 
     def show(line: Line | str) -> None:
+        """Show a line below the earlier ones."""
         lines.append(safe_text.unlinked(str(line)))
         if is_printed:
             print(lines[-1], flush=True)

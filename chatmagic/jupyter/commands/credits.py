@@ -104,12 +104,15 @@ def _lately(meter: Meter) -> str:
     low = min(costs)
     high = max(costs)
     took = counted(high, "credit") if low == high else f"{low:,} to {high:,} credits"
-    last, each = ("turn", "") if len(costs) == 1 else (f"{len(costs)} turns", " each")
+    if len(costs) == 1:
+        cost = f"the last turn cost {took}"
+    else:
+        cost = f"the last {len(costs)} turns cost {took} each"
     turns = meter.turns_left(credits.remaining)
     more = "" if turns is None else f", enough for about {counted(turns, 'more such turn')}"
     if turns == 0:
         more = ", not enough for one more such turn"
-    return f"the last {last} cost {took}{each}; {left}{more}"
+    return f"{cost}; {left}{more}"
 
 
 def _plot(credits: Credits | None, rows: Sequence[LedgerRow]) -> str:

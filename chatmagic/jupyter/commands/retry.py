@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +12,7 @@ from chatmagic.conversation.cell_order import PageReport
 from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation
 from chatmagic.conversation.magic_line import ParsedLine
 from chatmagic.conversation.options import Option
+from chatmagic.conversation.record import Record
 from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Turn
@@ -176,26 +177,41 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
     if word not in places:
         raise RETRY.refusal(f"--pick takes the number of a reply, from 1 to {len(replies):,}.")
     picked = places[word]
-    place = kernel.cell()
+    owner, execution_id = kernel.cell()
     order = kernel.order(execution.cell)
-    item = Replacement(picked, owner=place[0], execution=place[1])
+    item = Replacement(picked, owner=owner, execution=execution_id)
     kernel.session.changes.make(lambda conversation: conversation.add(item, order=order))
-    digests = dict.fromkeys(reply.recorded_digest for reply in replies)
     if picked.record is not None:
-        above = kernel.session.conversation.window(*place, order=order, again=picked.number)
-        record = picked.record if kernel.settings.keep_values else picked.record.bare
-        record = replace(
-            record,
-            owner=execution.cell,
-            in_place_of=tuple(digests),
-            picked=True,
-            compared=False,
-            continues=None,
-        )
-        record = picked.carried.listed_in(record, above.shown)
+        record = _record_of_pick(kernel, picked, picked.record, replies)
         reply_views.show(*output.of_turn(picked.reply, record))
     kernel.shown = (execution.id, picked.reply)
     return picked.reply
+
+
+def _record_of_pick(
+    kernel: Kernel, picked: Turn, record: Record, replies: Sequence[Turn]
+) -> Record:
+    """Return the record of a reply that was chosen, at the place of the running cell.
+
+    Args:
+        kernel: the kernel.
+        picked: the turn with the reply.
+        record: its own record.
+        replies: all turns with a reply to its question.
+    """
+    owner, execution = kernel.cell()
+    order = kernel.order(owner)
+    window = kernel.session.conversation.window(owner, execution, order=order, again=picked.number)
+    digests = dict.fromkeys(reply.recorded_digest for reply in replies)
+    chosen = replace(
+        record if kernel.settings.keep_values else record.bare,
+        owner=owner,
+        in_place_of=tuple(digests),
+        picked=True,
+        compared=False,
+        continues=None,
+    )
+    return picked.carried.listed_in(chosen, window.shown)
 
 
 def _list(conversation: Conversation, number: int, turn: Turn) -> None:
@@ -236,17 +252,11 @@ def _retry_stale(kernel: Kernel) -> None:
     conversation = kernel.session.conversation
     layout = kernel.layout(execution.cell)
     causes = conversation.causes(layout)
-    stale = causes.by_cell(following=True)
-    bridge = kernel.page.bridge
     name = page_of(kernel.shell)
-    page: tuple[str, ...] = ()
-    if bridge is not None and execution.is_live:
-        page = bridge.listed_with(execution.cell, name)
-    # A cell that retried a question above it runs at its own place.
-    order = page or (layout and layout.order) or stale
-    passed = {turn.owner for turn in conversation.known_turns.values() if turn.entry == "panel"}
-    passed.add(execution.cell)
-    cells = [cell for cell in order if cell in stale and cell not in passed]
+    bridge = kernel.page.bridge if execution.is_live else None
+    listed = () if bridge is None else bridge.listed_with(execution.cell, name)
+    order = () if layout is None else layout.order
+    cells = _stale_cells(conversation, causes, listed or order, execution.cell)
     names = ", ".join(dict.fromkeys(_name(conversation, cell) for cell in cells))
     elsewhere = _elsewhere(conversation, causes, cells)
     if not cells:
@@ -254,7 +264,7 @@ def _retry_stale(kernel: Kernel) -> None:
         reply_views.show_html(*reply_views.sentence(words))
         return
     quote = f"{stale_cells.in_words(kernel.session, cells, causes)}.{elsewhere}"
-    if bridge is None or not page:
+    if bridge is None or not listed:
         words = f"{quote} Run these cells, in this order: {names}. Nothing was sent."
         reply_views.show_html(*reply_views.sentence(words))
         return
@@ -265,14 +275,37 @@ def _retry_stale(kernel: Kernel) -> None:
     place.note(*reply_views.sentence(words))
 
     def take_answer(answer: Message) -> str:
+        """Show the outcome, and return it in words."""
         words = f"{_outcome(answer, names)}{elsewhere}"
         place.note(*reply_views.sentence(words))
         return words
 
     def request(report: PageReport) -> Message:
+        """Return the message that has the page run the cells."""
         return {"kind": "run", "cells": [report.cells[cell].id for cell in cells]}
 
     bridge.ask_page(execution.cell, request, take_answer, name)
+
+
+def _stale_cells(
+    conversation: Conversation,
+    causes: Causes,
+    order: Sequence[str],
+    running_cell: str | None,
+) -> list[str]:
+    """Return the stale cells that can be run again, in their order.
+
+    Args:
+        conversation: the conversation.
+        causes: the causes of staleness.
+        order: the cells of the page, in order; empty if no page lists them.
+        running_cell: hash of the running cell.
+    """
+    stale = causes.by_cell(following=True)
+    passed = {turn.owner for turn in conversation.known_turns.values() if turn.entry == "panel"}
+    passed.add(running_cell)
+    # A cell that retried a question above it runs at its own place.
+    return [cell for cell in order or stale if cell in stale and cell not in passed]
 
 
 def _name(conversation: Conversation, cell: str) -> str:

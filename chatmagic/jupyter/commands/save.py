@@ -23,7 +23,7 @@ from chatmagic.conversation.state import Change
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter.cells.cells_above import IN_VS_CODE, this_notebook
-from chatmagic.jupyter.commands.command import Arguments, Command, path_of
+from chatmagic.jupyter.commands.command import Arguments, Command, path_from_words
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.safe_text import counted, one_line, to_terminal, unlinked
 
@@ -54,7 +54,7 @@ def _save(kernel: Kernel, given: Arguments) -> None:
     ``{{ }}`` only the expression is saved, except with ``%config ChatMagics.keep_values = True``.
     A model's thoughts are in each file but FILE.md, which has them with ``--reasoning``.
     """
-    path = path_of(given.words)
+    path = path_from_words(given.words)
     force = FORCE in given.options
     if path.suffix.lower() not in _FORMS:
         raise InputError(f"%chat_save writes {FORMATS}, not {_name(path)}.")
@@ -96,7 +96,7 @@ def _load(kernel: Kernel, given: Arguments) -> None:
     """
     here = this_notebook(kernel.shell.user_ns, os.environ)
     force = FORCE in given.options
-    path = path_of(given.words) if given.words else here
+    path = path_from_words(given.words) if given.words else here
     if path is None:
         raise given.command.refusal(
             "This front end does not report the notebook's file, or it was renamed since.",
@@ -111,6 +111,7 @@ def _load(kernel: Kernel, given: Arguments) -> None:
     lines: list[str] = []
 
     def load(current: Conversation) -> Change:
+        """Return the change of the conversation, and keep the lines to print."""
         if suffix == ".json":
             conversation, lines[:] = _from_json(path, current.added)
         else:
@@ -143,7 +144,7 @@ def _from_notebook(
     """Return the conversation in a notebook's outputs, and the lines to print."""
     read = notebook.read_notebook(path)
     restored = restore.restore(read, by_id=by_id, changed=changed, after=after)
-    faults = [] if changed else [found for found in read.outputs if found.fault]
+    faults = [] if changed else [saved for saved in read.outputs if saved.fault]
     insist = [f"%chat_load {_name(path)} {FORCE} loads that as it is."] if faults else []
     if not restored.numbers:
         problems = [*restored.problems[:1], *insist] or [read.missing]
@@ -155,6 +156,7 @@ def _from_notebook(
 
 
 def _ipynb(conversation: Conversation, options: _Options) -> str:
+    """Return a conversation as a notebook: a cell for each turn and each steering item."""
     records = conversation_file.records_of(conversation, keep_values=options.keep_values)
     cells: list[tuple[Any, ...]] = [("chat-0", "%load_ext chatmagic", None)]
     items = [item for _, held in conversation.slots for item in held]
@@ -173,23 +175,28 @@ def _ipynb(conversation: Conversation, options: _Options) -> str:
 
 
 def _markdown(conversation: Conversation, options: _Options) -> str:
+    """Return a conversation as Markdown, with a digest by which an edit is seen."""
     return _sealed(conversation_file.markdown(conversation, reasoning=options.reasoning))
 
 
 def _json(conversation: Conversation, options: _Options) -> str:
+    """Return a conversation as JSON."""
     return conversation_file.dumps(conversation, keep_values=options.keep_values)
 
 
 def _sealed(text: str) -> str:
+    """Return Markdown with its digest at the end."""
     return f"{text}\n<!-- chatmagic {digest(text)} -->\n"
 
 
 def _is_markdown(content: bytes) -> bool:
+    """Return whether a file is Markdown of ours, as it was written."""
     text = content.decode("utf-8", "replace")
     return text == _sealed(text.rpartition("\n<!-- chatmagic ")[0])
 
 
 def _is_archive(content: bytes) -> bool:
+    """Return whether a file is JSON of ours."""
     with contextlib.suppress(ValueError):
         conversation_file.loads(content)
         return True
@@ -206,6 +213,7 @@ _FORMS: Final[Mapping[str, tuple[_Write, Callable[[bytes], bool]]]] = {
 
 
 def _name(path: Path) -> str:
+    """Return a file's name for a message."""
     return one_line(str(path), _SHOWN)
 
 

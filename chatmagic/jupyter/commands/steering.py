@@ -14,7 +14,7 @@ from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart, i
 from chatmagic.conversation.turn import MAIN
 from chatmagic.jupyter import reply_views, tables
 from chatmagic.jupyter.cells.running_cell import cell_source, running
-from chatmagic.jupyter.commands.command import Arguments, Command, path_of
+from chatmagic.jupyter.commands.command import Arguments, Command, path_from_words
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.protocol.secret_scanner import secret_in
 from chatmagic.render import reply_forms
@@ -81,7 +81,7 @@ def _file_text(file: str) -> str:
     """
     shown = one_line(file, _SHOWN)
     try:
-        content = content_of(path_of(file))
+        content = content_of(path_from_words(file))
         if content is None:
             raise INSTRUCTIONS.refusal(f"{shown} is not there.")
         # Each question carries the text, and the cell's output holds it twice.

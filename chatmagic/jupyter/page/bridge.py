@@ -126,6 +126,7 @@ class Bridge:
             return
 
         def take_answer(answer: Message) -> None:
+            """Announce the page's answer, and publish what it changed."""
             self._say(words_on(answer))
             self._publish_later()
 
@@ -145,6 +146,7 @@ class Bridge:
     # Messages of pages, in any thread.
 
     def _take_hello(self, message: Message) -> None:
+        """Note the version of a page."""
         self.page_version = message.get("protocol"), str(message.get("version"))
 
     def _take_paints(self, _message: Message) -> None:
@@ -209,6 +211,7 @@ class Bridge:
         self._drawing.put(partial(self._link.send, {"kind": "say", "text": text}))
 
     def _state_now(self) -> Message:
+        """Return the message on the present state of the kernel."""
         return {
             "kind": "state",
             "version": __version__,
@@ -220,6 +223,7 @@ class Bridge:
         }
 
     def _publish_later(self, *_: object) -> None:
+        """Publish the changes, in order with the drawings."""
         self._drawing.put(self._publish)
 
     def _publish(self, *, opened: bool = False) -> None:

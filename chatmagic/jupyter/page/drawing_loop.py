@@ -76,6 +76,7 @@ class Drawn:
 
     @property
     def _mark(self) -> str:
+        """The classes that name the ask and the last drawing in a box."""
         return f"{live_mark(self.ask.live)} chatmagic-at-{self.serial}"
 
     @cached_property
@@ -89,6 +90,7 @@ class Drawn:
         return self._paint(0, [*self.reply.blocks])
 
     def _paint(self, keep: int, blocks: list[str]) -> Message:
+        """Return the message for a page to paint blocks."""
         paint: Message = {
             "kind": "paint",
             "live": self.ask.live,
@@ -345,6 +347,7 @@ class DrawingLoop:
         self._news.put(None)
 
     def _start(self) -> None:
+        """Start the thread, unless it runs."""
         with self._telling:
             # An interrupt may have come before the thread was started.
             if self._thread is None or self._thread.ident is None:
@@ -356,6 +359,7 @@ class DrawingLoop:
     # All that follows runs in the loop's thread.
 
     def _run(self) -> None:
+        """Do the tasks, and draw what is due, until the loop is closed."""
         while True:
             due = [reply.due for reply in self._replies.values() if reply.due is not None]
             wait = max(0.0, min(due) - time.monotonic()) if due else None
@@ -370,6 +374,7 @@ class DrawingLoop:
                 work()
 
     def _hear(self, event: Event) -> None:
+        """Follow an event of an ask, and tell it to the listeners."""
         match event:
             case Began(ask):
                 self._replies[ask.live] = ReplyUnderWay(ask)
@@ -386,18 +391,21 @@ class DrawingLoop:
         self._tell(event)
 
     def _tell(self, event: Event | Drawn) -> None:
+        """Give all listeners an event or a drawing."""
         for listener in self._listeners:
             with swallowed():
                 # A page that went away stops neither the reply nor other displays.
                 listener(event)
 
     def _draw_due(self) -> None:
+        """Draw the replies whose drawing is due."""
         now = time.monotonic()
         for live, reply in self._replies.items():
             if reply.due is not None and reply.due <= now:
                 self._draw(live)
 
     def _draw(self, live: str, *, last: bool = False) -> None:
+        """Draw the new text of a reply, and show the drawing to the listeners."""
         reply = self._replies.get(live)
         if reply is None:
             return

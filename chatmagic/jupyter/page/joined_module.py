@@ -38,6 +38,7 @@ def script(name: str) -> str:
     joined: dict[str, str] = {}
 
     def add(module: str) -> None:
+        """Add a module, after those that it imports."""
         text = source(module)
         for imported in _IMPORT.findall(text):
             if imported not in joined:

@@ -73,11 +73,13 @@ class PageLink:
         self.send({**message, "key": self._last_key})
 
     def _take_answer(self, answer: Message) -> None:
+        """Give a page's answer to the function that waits for it."""
         take_answer = self._awaited.pop(answer.get("key", 0), None)
         if take_answer is not None:
             take_answer(answer)
 
     def _hear(self, message: Any) -> None:
+        """Give a message of a page to the handler of its kind; ignore any other value."""
         content = message["content"]["data"]
         if not isinstance(content, dict):
             return
@@ -86,6 +88,7 @@ class PageLink:
             handler(content)
 
     def _hear_urgent(self, _comm: object, message: Any) -> None:
+        """Take the first message of a comm that was opened for it."""
         self._hear(message)
 
     def _stay_open(self, _message: object) -> None:

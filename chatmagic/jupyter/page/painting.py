@@ -153,6 +153,7 @@ class Painting:
                 shown.is_seen = True
 
     def _keep(self, live: str, shown: ShownReply) -> ShownReply:
+        """Keep a reply that is shown, in place of the oldest if there are many."""
         self._shown[live] = shown
         for old in [*self._shown][:-_MOST_KEPT]:
             del self._shown[old]

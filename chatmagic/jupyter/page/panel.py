@@ -142,12 +142,14 @@ class Panels:
     # All that follows runs in the drawing loop's thread.
 
     def _receive(self, shown: Shown, message: Message, context: contextvars.Context) -> None:
+        """Take a message of a panel."""
         # Messages are sent in the context of a page's last message. Then ipykernel passes the
         # page's next message to this thread, past a running cell.
         self._feed.context = context
         self._requests.take(shown, message)
 
     def _hear(self, event: Event | Drawn) -> None:
+        """Follow an event of the session."""
         match event:
             case Began():
                 self._feed.show_ask(self._asks.begin(event))

@@ -73,6 +73,7 @@ class PanelChanges:
         reply = request.message["reply"]
 
         def put_in_force(conversation: Conversation) -> Change | None:
+            """Return the change that puts the reply in the place of the other."""
             others = {turn.number for turn in conversation.replies.get(number, ())} - {number}
             if self._log.turn(number) is None or reply not in others:
                 return None

@@ -87,9 +87,11 @@ class LogEntries:
         return [*map(self._draw, wanted[-PAGE:]), *asides]
 
     def _behind(self, turns: Collection[int]) -> list[tuple[int, str]]:
+        """Return ids and versions of the asides behind these turns."""
         return [(entry["id"], "") for after, entry in self._asides if after in turns]
 
     def _version(self, turn: Turn) -> str:
+        """Return the version of what is shown of a turn."""
         shown = turn.digest, turn.entry, turn.asker, turn.reply.state, self._facts(turn)
         return hashlib.blake2b(repr(shown).encode(), digest_size=4).hexdigest()
 
@@ -105,6 +107,7 @@ class LogEntries:
         }
 
     def _draw(self, turn: Turn) -> Message:
+        """Return the entry of a turn."""
         return {
             "id": turn.number,
             "version": self._version(turn),
@@ -222,6 +225,7 @@ def cells_for_turns(
 
 
 def _cell(turn: Turn, own: str, record: Record | None) -> dict[str, Any]:
+    """Return the cell of a turn, as a notebook file has it."""
     data, metadata = (
         (output.bundle(turn.reply), {}) if record is None else output.of_turn(turn.reply, record)
     )

@@ -106,5 +106,6 @@ class PanelFeed:
             self._send_to_all(drawn.message)
 
     def _send_to_all(self, message: Message) -> None:
+        """Send a message to all panels."""
         for shown in self._shown:
             self.send(shown, message)

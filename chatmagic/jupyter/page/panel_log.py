@@ -146,6 +146,7 @@ class PanelLog:
         return self._shown_state not in (None, (self._standing(), self._session.credits))
 
     def _standing(self) -> Message:
+        """Return the state of the kernel and its settings; a failure stands in their place."""
         try:
             return self.kernel.standing()
         except Exception as error:  # noqa: BLE001 - the panel works without it

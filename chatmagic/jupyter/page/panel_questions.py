@@ -176,7 +176,9 @@ class _Waiting(View):
     """
 
     def __init__(self, show: Callable[[str], object]) -> None:
+        """Show nothing yet."""
         self._show = show
 
     def waiting(self, holder: str) -> None:
+        """Show the name of the cell or panel whose ask it waits for."""
         self._show(holder)

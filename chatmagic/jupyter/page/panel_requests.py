@@ -102,9 +102,11 @@ class PanelRequests:
     # What a view shows.
 
     def _ping(self, request: ViewRequest) -> None:
+        """Tell a view that the kernel is there."""
         self._feed.send(request.shown, {"kind": "pong"})
 
     def _sync(self, request: ViewRequest) -> None:
+        """Send a view a snapshot."""
         count = request.message.get("count")
         # A view that shows turns already asks for the entries that it lacks.
         known: dict[int, str] | None = {} if count is None else None
@@ -114,10 +116,12 @@ class PanelRequests:
         request.answer(snapshot)
 
     def _want(self, request: ViewRequest) -> None:
+        """Send a view the entries that it lacks."""
         entries = self._log.entries().draw(set(request.message["ids"]))
         request.answer({"kind": "entries", "entries": entries})
 
     def _save(self, request: ViewRequest) -> None:
+        """Send a view the output that is saved beside it."""
         request.answer({"kind": "saved", "data": self._log.saved()})
 
     def _put(self, request: ViewRequest) -> None:

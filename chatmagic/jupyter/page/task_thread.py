@@ -34,5 +34,6 @@ class TaskThread:
         self._tasks.put(None)
 
     def _do(self) -> None:
+        """Do the tasks until the thread is closed."""
         while (task := self._tasks.get()) is not None:
             task()

@@ -16,8 +16,8 @@ from chatmagic.errors import ChatInterrupted
 from chatmagic.jupyter.cells.executed_cells import (
     CellRun,
     KeptOutput,
+    displayed_text,
     is_ours,
-    text_of,
 )
 
 NO_ERROR = "No cell has raised an error since chatmagic was loaded. Nothing was sent."
@@ -184,4 +184,4 @@ def test_no_more_goes_along_than_there_is_room_for(shell: Shell) -> None:
 )
 def test_a_display_as_text(data: dict[str, Any], text: str) -> None:
     """Its own text, Markdown or LaTeX; a picture is named."""
-    assert text_of(data) == text
+    assert displayed_text(data) == text
