@@ -3,24 +3,25 @@
 In a notebook::
 
     %load_ext chatmagic
-    %chat_connect emulator          (or a name such as openai, or an address)
+    %chat_connect emulator         (or a name such as openai, or an address)
 
     %%chat
     Why is the sky blue?
 
-``%chat?`` shows the options, and ``%chat`` the connection, the model and the credits.
+``%chat?`` shows the options; ``%chat`` the connection, model and credits.
 
 In Python::
 
-    reply = chatmagic.ask("Why is the sky blue?")       # reply.text, reply.parsed
-    chatmagic.map("Classify: {{ text }}", frame)        # many prompts, kept in a file
-    chatmagic.mapper("Classify: {{ text }}", "folder")  # for Dask, Ray or Spark
-    chatmagic.agreement(frame, gold="label")            # of repeats and true labels
-    chatmagic.review(frame, labels=["yes", "no"])       # a person labels a sample
-    chatmagic.turns("*.ipynb")                          # the turns of saved notebooks
+    reply = chatmagic.ask("Why is it blue?")      # reply.text, reply.parsed
+    chatmagic.map("Sort: {{ text }}", frame)      # many prompts, in a file
+    chatmagic.mapper("Sort: {{ text }}", folder)  # for Dask, Ray or Spark
+    chatmagic.agreement(frame, gold="label")      # of repeats, of labels
+    chatmagic.review(frame, labels=["a", "b"])    # a person labels a sample
+    chatmagic.turns("*.ipynb")                    # turns of saved notebooks
 
-``chatmagic.Session`` and ``chatmagic.Client`` ask without a notebook; errors are in
-``chatmagic.errors``. Lessons: ``chatmagic demo``. Each name has help of its own.
+``chatmagic.Session`` and ``chatmagic.Client`` ask without a notebook;
+errors are in ``chatmagic.errors``. Lessons: ``chatmagic demo``. Each name
+has help of its own, such as ``help(chatmagic.ask)``.
 """
 
 from __future__ import annotations
@@ -99,13 +100,6 @@ _HOMES: Final = {
     "turns": "archive.table",
 }
 
-_ELSEWHERE: Final = {
-    *("chat", "complete", "completion", "generate", "get_model", "prompt", "stream"),
-    *("Anthropic", "AsyncOpenAI", "Chat", "ChatAnthropic", "ChatGoogle", "ChatOllama"),
-    *("ChatOpenAI", "Conversation", "OpenAI"),
-}
-"""Names by which other packages begin to ask."""
-
 if not TYPE_CHECKING:  # a name that is not listed is an error for a type checker, too
 
     def __getattr__(name: str) -> Any:
@@ -115,9 +109,11 @@ if not TYPE_CHECKING:  # a name that is not listed is an error for a type checke
         if name in _HOMES:
             import_module("chatmagic.archive.output")  # it shows replies
             return getattr(import_module(f"chatmagic.{_HOMES[name]}"), name)
-        if name in _ELSEWHERE:
-            words = "it is chatmagic.ask(text) here, or %%chat in a notebook"
-            raise AttributeError(f"chatmagic has no {name}: {words}.")
+        other_tools = import_module("chatmagic.other_tools")
+        if name in other_tools.PACKAGE:
+            # `from chatmagic import` would replace the words of an AttributeError by its own.
+            words = other_tools.missing_name("chatmagic", name, other_tools.PACKAGE)
+            raise ImportError(words, name=__name__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -10,7 +10,6 @@ text where it is raised.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -269,18 +268,6 @@ def key_wanted(way: Advice | None) -> Advice:
 # --- Names of other clients ---------------------------------------------------------------------
 
 
-def missing_name(kind: str, name: str, known: Mapping[str, str]) -> AttributeError:
-    """Return the error for an attribute that an object does not have, with the word here.
-
-    Args:
-        kind: the object, in words.
-        name: the attribute.
-        known: the words for the attributes that such objects of other clients have.
-    """
-    words = f": {known[name]}." if name in known else "."
-    return AttributeError(f"{kind} has no {name}{words}")
-
-
 # --- The model, and the fields of a request -----------------------------------------------------
 
 REFUSED: Final = Advice(
@@ -295,6 +282,16 @@ UNLISTED_MODELS: Final = "Its documentation names them; " + Advice(
     notebook="%chat_connect URL --model NAME sets one.",
     python="Client(model=NAME) sets one.",
     shell="--connect URL --model NAME sets one.",
+)
+CONNECTION: Final = Advice(
+    notebook="%chat_connect URL connects the kernel.",
+    python="Session(Client(base_url=…, api_key=…)) asks there.",
+    shell="--connect URL asks there.",
+)
+CONTINUATION: Final = Advice(
+    notebook="The turns above go along by themselves.",
+    python="The turns so far go along by themselves.",
+    shell="--continue goes on with the last conversation.",
 )
 INSTRUCTIONS: Final = Advice(
     notebook="%%chat_instructions gives instructions to the questions below it.",

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from chatmagic import demo, install
 from chatmagic._standard_output import UnwritableReplaced
 from chatmagic._version import __version__
-from chatmagic.conversation.likely_mistakes import counterpart
 from chatmagic.conversation.options import MANUAL, OPTIONS, Option
 from chatmagic.emulator.service import Settings
 from chatmagic.errors import ChatError, InputError
-from chatmagic.safe_text import to_terminal
+from chatmagic.other_tools import command_advice, option_advice
+from chatmagic.safe_text import one_line, to_terminal
 
 if TYPE_CHECKING:
     from chatmagic.study.compare import Comparison
@@ -31,6 +31,8 @@ SANITIZE_FILE: Final = Path(__file__).with_name("nbval-sanitize.cfg")
 _HIGHEST_PORT: Final = 65_535
 _SIGPIPE: Final = 13
 _UNWRITTEN: Final = 3
+_SHOWN: Final = 40
+"""Most characters of a wrong word that an error shows."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,7 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     UnwritableReplaced()  # until the process ends
     try:
         try:
-            arguments = vars(_parser().parse_args(argv))
+            words = sys.argv[1:] if argv is None else argv
+            _refuse_unknown(words)
+            arguments = vars(_parser().parse_args(words))
             code: int = arguments.pop("run")(arguments)
         finally:
             # Here, as Python would complain about a closed pipe when it ends.
@@ -75,6 +79,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def _refuse_unknown(words: Sequence[str]) -> None:
+    """Raise an error for a first word that is no command, such as a question."""
+    first = words[0] if words else None
+    if first is not None and first not in {*_COMMANDS, "-h", "--help", "--version"}:
+        raise InputError(
+            f"{one_line(first, _SHOWN)} is not a command. Nothing was sent.",
+            hint=command_advice(first),
+        )
+
+
 class _Parser(argparse.ArgumentParser):
     """Parser that reports an error in one line."""
 
@@ -83,7 +97,7 @@ class _Parser(argparse.ArgumentParser):
         # space in its value.
         for word in takewhile("--".__ne__, args or ()) if self.prog.endswith(" ask") else ():
             flag = word.partition("=")[0]
-            if flag.startswith("--") and (hint := counterpart(flag)):
+            if flag.startswith("-") and (hint := option_advice(flag)):
                 raise InputError(f"{flag} is not an option. Nothing was sent.", hint=hint)
         return super().parse_known_args(args, namespace)
 

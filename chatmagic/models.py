@@ -31,7 +31,7 @@ from chatmagic._json import (
     whole_number,
     word_of,
 )
-from chatmagic.advice import missing_name
+from chatmagic.other_tools import REPLY, missing_name
 from chatmagic.safe_text import to_terminal
 
 if TYPE_CHECKING:
@@ -42,13 +42,6 @@ if TYPE_CHECKING:
 else:
     _Parsed_co = TypeVar("_Parsed_co", covariant=True)
 
-_TEXT: Final = "reply.text is the text, and str(reply) too"
-_OTHER_NAMES: Final = {
-    **dict.fromkeys(("choices", "content", "message", "output_text", "response"), _TEXT),
-    "json": "reply.parsed is the value of a question with a schema",
-    "tool_calls": "chatmagic calls no tools",
-}
-"""Attributes of other clients' replies, and what does it here."""
 State = Literal["complete", "interrupted", "cut off"]
 Origin = Literal["live", "replay", "emulator"]
 
@@ -317,7 +310,7 @@ class Reply(ReplyFacts, Generic[_Parsed_co]):
 
         def __getattr__(self, name: str) -> Any:
             """Raise the error for an attribute that a reply does not have, with the word here."""
-            raise missing_name("A reply", name, _OTHER_NAMES)
+            raise AttributeError(missing_name("A reply", name, REPLY))
 
     @property
     def code_blocks(self) -> tuple[CodeBlock, ...]:

@@ -33,7 +33,10 @@ def settings(*words: str) -> Settings:
     ("words", "part"),
     [
         ([], "COMMAND"),
-        (["dance"], "dance"),
+        (["dance"], 'dance is not a command. Nothing was sent. chatmagic ask "QUESTION" asks;'),
+        (["-m", "gpt-4o", "Why?"], '-m is not a command. Nothing was sent. chatmagic ask "QUES'),
+        (["models"], "%chat_connect --models lists them."),
+        (["ask", "-s", "Be brief.", "Hi"], "-s is not an option. Nothing was sent. The question"),
         (["demo", "a", "b"], "b"),
         (["demo", "--port", "65536"], "from 0 to 65535"),
         (["emulator", "--port", "http"], "'http'"),

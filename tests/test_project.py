@@ -31,7 +31,7 @@ TOP = frozenset(
         "_started_emulators",
     }
     | {"_version"}
-    | {"advice", "errors", "models", "safe_text"}
+    | {"advice", "errors", "models", "other_tools", "safe_text"}
 )
 MIDDLE = ("client", "conversation", "render")
 BELOW_SESSION = ("top", "protocol", "emulator", *MIDDLE, "archive", "cassette")

@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from chatmagic import advice
-from chatmagic.advice import missing_name, note_at
+from chatmagic.advice import note_at
 from chatmagic.client import config
 from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import (
@@ -32,16 +32,10 @@ from chatmagic.client.stream import ReplyStream
 from chatmagic.client.transport import HttpTransport, Transport
 from chatmagic.errors import ChatError, InputError, NotRecordedError, NotUnderstoodError
 from chatmagic.models import Credits, Message, Origin, Reply
+from chatmagic.other_tools import CLIENT, missing_name
 from chatmagic.protocol.api_key import Auth, Secret, redacted, refuse_keys
 from chatmagic.protocol.json_decoder import JSON_DECODER
 from chatmagic.protocol.request import Request
-
-_ASKS: Final = "client.complete(messages) asks and returns the reply"
-_OTHER_NAMES: Final = {
-    **dict.fromkeys(("ask", "chat", "completion", "completions", "responses", "messages"), _ASKS),
-    "embeddings": "chatmagic asks chat completions alone",
-}
-"""Attributes of other clients, and what does it here."""
 
 
 class Client:
@@ -127,7 +121,7 @@ class Client:
 
         def __getattr__(self, name: str) -> Any:
             """Raise the error for an attribute that a client does not have, with the word here."""
-            raise missing_name("A client", name, _OTHER_NAMES)
+            raise AttributeError(missing_name("A client", name, CLIENT))
 
     def _start(self, setup: ServiceSetup, transport: Transport | None = None) -> None:
         self.credit_tracker = CreditTracker()

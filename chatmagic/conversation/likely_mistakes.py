@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from chatmagic import advice
-from chatmagic.advice import Advice, Note, everywhere
+from chatmagic.advice import Note
 from chatmagic.conversation.options import BY_FLAG
 from chatmagic.errors import InputError
+from chatmagic.other_tools import option_advice
 from chatmagic.safe_text import one_line
 
 _SHOWN: Final = 40
@@ -58,37 +58,12 @@ def refuse_dash(prompt: str) -> None:
         )
 
 
-_ELSEWHERE: Final[Mapping[str, Callable[[str], Advice]]] = {
-    "system(?:_prompt)?": lambda _: advice.INSTRUCTIONS,
-    "(?:image|file|audio|attach(?:ment)?)s?": lambda _: everywhere(
-        "Only text is sent, no pictures and no files."
-    ),
-    "(?:tool|function)s?|tool_choice": lambda _: everywhere("chatmagic calls no tools."),
-    "(?:top|min)_[pk]|seed|stop|user|logprobs|logit_bias|(?:frequency|presence)_penalty|"
-    "reasoning_effort|response_format": advice.request_field,
-}
-"""Options of other clients, written as fields of a request, and the advice for each field."""
-
-
-def counterpart(flag: str) -> Advice | None:
-    """Return the advice for an option that other clients have; ``None`` for any other flag.
-
-    Args:
-        flag: the flag, with its dashes.
-    """
-    name = flag.casefold().removeprefix("--").replace("-", "_")
-    for names, advice_for in _ELSEWHERE.items():
-        if re.fullmatch(names, name):
-            return advice_for(name)
-    return None
-
-
 def unknown_option(flag: str, settings: Mapping[str, Any]) -> InputError:
     """Return the error for a flag that does not exist, with the nearest one or its setting."""
     typed = flag.casefold()
     name = typed.removeprefix("--").replace("-", "_")
     words = "."
-    hint: Note | None = counterpart(flag)
+    hint: Note | None = option_advice(flag)
     if hint is None and name in settings:
         words = f": {name} is a setting."
         hint = f"%config ChatMagics.{name} = VALUE sets it."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -9,44 +10,50 @@ from IPython.core.magic import no_var_expand
 
 from chatmagic.conversation.likely_mistakes import named_model
 from chatmagic.errors import InputError
+from chatmagic.other_tools import MAGICS
 from chatmagic.safe_text import one_line
 
 _LONGEST: Final = 60
-_NAME: Final = "ai"
-"""The magic of jupyter-ai."""
 
 
 class OtherMagics:
-    """Line and cell magic ``ai`` of a shell, unless another extension has it.
+    """Line and cell magics of other extensions in a shell, but those that are there.
 
     Args:
         shell: the shell.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
-        """Register the magic."""
+        """Register the magics."""
         self._magics = shell.magics_manager.magics
+        self._refusals = {name: _refusal(name) for name in MAGICS}
         for held in self._magics.values():
-            held.setdefault(_NAME, _refuse)
+            for name, refusal in self._refusals.items():
+                held.setdefault(name, refusal)
 
     def close(self) -> None:
-        """Remove the magic; that of an extension that was loaded later stays."""
+        """Remove the magics; those of an extension that was loaded later stay."""
         for held in self._magics.values():
-            if held.get(_NAME) is _refuse:
-                del held[_NAME]
+            for name, refusal in self._refusals.items():
+                if held.get(name) is refusal:
+                    del held[name]
 
 
-@no_var_expand
-def _refuse(line: str, cell: str | None = None) -> None:
-    """Tell that this magic is another extension's, and what it is here.
+def _refusal(name: str) -> Callable[..., None]:
+    """Return a magic that tells whose it is, and what it is here.
 
-    Raises:
-        InputError: always.
+    Args:
+        name: the magic's name.
     """
-    percent = "%" if cell is None else "%%"
-    model = named_model(line.strip(), ())
-    way = f"%%chat -m {one_line(model.rpartition(':')[2], _LONGEST)}" if model else "%%chat"
-    raise InputError(
-        f"{percent}{_NAME} is of jupyter-ai, which is not loaded. Nothing was sent.",
-        hint=f"Here it is {way} with the same prompt below it; %chat? shows the options.",
-    )
+
+    def refuse(line: str, cell: str | None = None) -> None:
+        percent = "%" if cell is None else "%%"
+        model = named_model(line.strip(), ())
+        way = f"%%chat -m {one_line(model.rpartition(':')[2], _LONGEST)}" if model else "%%chat"
+        raise InputError(
+            f"{percent}{name} is of {MAGICS[name]}, which is not loaded. Nothing was sent.",
+            hint=f"Here it is {way} with the same prompt below it; %chat? shows the options.",
+        )
+
+    refuse_typed: Callable[..., None] = no_var_expand(refuse)
+    return refuse_typed

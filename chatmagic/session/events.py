@@ -27,6 +27,7 @@ from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import ARGUMENT, Window, own_instructions
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.models import Reply
+from chatmagic.other_tools import argument_advice
 from chatmagic.protocol.thoughts import CLOSE, split_unopened
 from chatmagic.safe_text import counted, one_line, to_terminal, visible, without_lone_surrogates
 
@@ -116,7 +117,10 @@ class Ask(RequestFacts):
         """
         prompt: object = self.prompt
         if not isinstance(prompt, str):
-            raise InputError(f"The prompt is text, not {type(prompt).__name__}. Nothing was sent.")
+            raise InputError(
+                f"The prompt is text, not {type(prompt).__name__}. Nothing was sent.",
+                hint=argument_advice("messages") if isinstance(prompt, list) else None,
+            )
         if not prompt.strip():
             raise InputError(EMPTY)
 

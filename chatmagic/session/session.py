@@ -30,6 +30,7 @@ from chatmagic.errors import (
     shown_at,
 )
 from chatmagic.models import Credits, Reply
+from chatmagic.other_tools import SESSION, missing_name
 from chatmagic.session import forms
 from chatmagic.session.asker import Asker, Preview
 from chatmagic.session.changes import CHANGE, Changes
@@ -62,7 +63,7 @@ from chatmagic.session.map.map import run as run_map
 from chatmagic.session.map.results import Replies
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
-from chatmagic.session.other_clients import missing_method, refuses_other_options
+from chatmagic.session.other_arguments import refuses_other_options
 from chatmagic.session.worker import AskLock, Worker
 
 _RowsT = TypeVar("_RowsT", bound=Table | Column | Mapping[str, Any])
@@ -122,7 +123,7 @@ class Session:
 
         def __getattr__(self, name: str) -> Any:
             """Raise the error for an attribute that a session does not have, with the word here."""
-            raise missing_method("A session", name)
+            raise AttributeError(missing_name("A session", name, SESSION))
 
     def feature(self, kind: type[_FeatureT]) -> _FeatureT:
         """Return the feature of a kind.

@@ -6,6 +6,8 @@ import pytest
 from logged import Emulator
 from shells import Shell
 
+from chatmagic.other_tools import MAGICS, PROMPTS
+
 
 @pytest.mark.parametrize(
     ("cell", "way"),
@@ -14,12 +16,17 @@ from shells import Shell
         ("%%ai\nWhy?", "Here it is %%chat with the same prompt"),
         ("%ai list", "Here it is %%chat with"),
         ("%%ai {key}\nWhy?", "Here it is %%chat with"),
+        ("%%llm\nWhy?", "Here it is %%chat with the same prompt"),
+        ("%%chatgpt\nWhy?", "Here it is %%chat with the same prompt"),
     ],
 )
-def test_the_magic_of_jupyter_ai(shell: Shell, emulator: Emulator, cell: str, way: str) -> None:
+def test_the_magic_of_another_extension(
+    shell: Shell, emulator: Emulator, cell: str, way: str
+) -> None:
     """The cell fails, and nothing is sent."""
     shown = "\n".join(shell.fails(cell).traceback)
-    assert "ai is of jupyter-ai, which is not loaded. Nothing was sent." in shown
+    name = cell.split(maxsplit=1)[0].strip("%")
+    assert f"{name} is of {MAGICS[name]}, which is not loaded. Nothing was sent." in shown
     assert way in shown
     assert emulator.requests == []
 
@@ -41,3 +48,14 @@ def test_the_magic_of_another_stays(shell: Shell) -> None:
     assert manager.magics["cell"]["ai"] is theirs
     assert "ai" not in manager.magics["line"]
     shell.do("%load_ext chatmagic")
+
+
+@pytest.mark.parametrize("word", PROMPTS)
+def test_a_command_of_another_tool_is_no_prompt(
+    shell: Shell, emulator: Emulator, word: str
+) -> None:
+    """It would be sent, and paid for; a sentence with it is sent."""
+    shown = "\n".join(shell.fails(f"%chat {word}").traceback)
+    assert "Nothing was sent." in shown
+    assert PROMPTS[word] in shown
+    assert emulator.requests == []

@@ -32,6 +32,7 @@ from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
 from chatmagic.jupyter.values import Descriptions
 from chatmagic.models import Reply
+from chatmagic.other_tools import PROMPTS
 from chatmagic.safe_text import counted, one_line
 from chatmagic.session.events import EMPTY, Ask, View
 
@@ -77,6 +78,13 @@ def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
         raise InputError(
             f"Did you mean %{command}? Nothing was sent.",
             hint="To ask just that, put it into a sentence.",
+        )
+    word = text.strip().casefold()
+    if word in PROMPTS:
+        raise InputError(
+            f"{word} alone is a command of other tools, and would be sent as the prompt. "
+            "Nothing was sent.",
+            hint=f"{PROMPTS[word]} To ask just that, put it into a sentence.",
         )
     model = likely_mistakes.named_model(parsed.prompt, kernel.settings.listed_models)
     if model is not None:
