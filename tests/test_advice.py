@@ -31,7 +31,7 @@ from chatmagic.session.session import Session
 PLACES: tuple[Place, ...] = ("notebook", "python", "shell", "doctor")
 HOSTILE = ("%chat_connect talk.jsonl", "--connect x", "session.ask(", "%config ChatMagics.auth = 1")
 """Names that stand in advice, as in the words of each place."""
-MAGIC = r"%[a-z]{2}|(?<![\w-])--[a-z]|ChatMagics"
+MAGIC = r"%(?!load_ext chatmagic)[a-z]{2}|(?<![\w-])--[a-z]|ChatMagics"
 ELSEWHERE: Mapping[Place, str] = {
     "notebook": r"\bClient\(|\bsession\.|chatmagic (?:ask|doctor)\b|--continue|ipython_config",
     "python": rf"{MAGIC}|chatmagic (?:ask|doctor)\b",

@@ -216,7 +216,9 @@ def resolve_for_client(
     if not first_set(addresses)[0]:
         raise NotConnectedError(
             "No address is set for this client. Give base_url, or set CHATMAGIC_BASE_URL.",
-            hint=None if kernel is None else "chatmagic.ask(…) uses the kernel's connection.",
+            hint="In a notebook, run %load_ext chatmagic first."
+            if kernel is None
+            else "chatmagic.ask(…) uses the kernel's connection.",
         )
     ways = (auth, "auth"), environment_setting(AUTH_VARIABLE)
     place = first_address(addresses)

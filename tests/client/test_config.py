@@ -87,7 +87,7 @@ def test_the_address_that_counts(
 def test_without_an_address(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says how to give one: in a kernel by a magic, too, and in Python without it.
 
-    Where there is no kernel, none is named.
+    Where no kernel has loaded chatmagic, a notebook is to load it.
     """
     with pytest.raises(ConnectError) as caught:
         resolve({**environ, "CHATMAGIC_API_KEY": KEY})
@@ -96,7 +96,7 @@ def test_without_an_address(environ: dict[str, str], monkeypatch: pytest.MonkeyP
     assert "%chat_connect URL and %chat_login" in words
     assert "%chat_connect emulator" in words
     for kernel, hint in (
-        (None, None),
+        (None, "In a notebook, run %load_ext chatmagic first."),
         (object(), "chatmagic.ask(…) uses the kernel's connection."),
     ):
         monkeypatch.setattr(config, "kernel", kernel)
