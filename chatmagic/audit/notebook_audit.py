@@ -158,7 +158,7 @@ def _add_causes(audit: Audit, causes: Sequence[Cause]) -> None:
         if cause.words:
             audit.wrong(cause.cell, cause.line)
         else:
-            words = f"{numbered(cause.followers, 'cell')} carried it as it was when they were asked"
+            words = f"{numbered(cause.followers, 'cell')} carried it as it was before the edit"
             audit.remark([cause.cell], words)
 
 

@@ -45,7 +45,7 @@ def names_of(digest: str) -> str | None:
 
 def followed(number: int, cells: str) -> str:
     """Give the remark on cells below a change."""
-    return f"cell {number}: {cells} carried it as it was when they were asked."
+    return f"cell {number}: {cells} carried it as it was before the edit."
 
 
 def chain(count: int) -> Cells:
@@ -66,7 +66,7 @@ def test_a_changed_reply_is_one_fault_with_what_follows(told: Told) -> None:
     changed(cells[1])
     assert told(cells) == [
         f"! cell 2: {SEAL}.",
-        "cell 2: cells 3, 4 and 5 carried it as it was when they were asked.",
+        "cell 2: cells 3, 4 and 5 carried it as it was before the edit.",
     ]
 
 
@@ -76,7 +76,7 @@ def test_a_record_that_cannot_be_read_is_one_fault(told: Told) -> None:
     cells[1]["outputs"][0]["metadata"]["chatmagic"]["state"] = 1
     assert told(cells) == [
         "! cell 2: a malformed record was left out: its 'state' cannot be read.",
-        "cell 2: cells 3 and 4 carried it as it was when they were asked.",
+        "cell 2: cells 3 and 4 carried it as it was before the edit.",
     ]
     # Another one is missing, too.
     assert told([cells[0], cells[1], cells[3]])[1:] == [f"! cell 3: {AFTER}."]
@@ -158,5 +158,5 @@ def test_other_instructions_are_one_fault(told: Told) -> None:
     forged["metadata"]["chatmagic"]["instructions"] = other.to_json()["instructions"]
     assert told([cell("%%chat_instructions\nBe long.", [forged]), *cells]) == [
         f"! cell 1: {SEAL}.",
-        "cell 1: cells 2, 3 and 4 carried it as it was when they were asked.",
+        "cell 1: cells 2, 3 and 4 carried it as it was before the edit.",
     ]
