@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from chatmagic._log import log_swallowed
@@ -105,10 +106,16 @@ def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
     Raises:
         InputError: the template names something else, or nothing, or a value has no text.
     """
+    parts = [*_row_parts(text)]
+    if len(parts) == 1:
+        raise InputError(
+            "The template uses no value of a row, so all rows would send the same. "
+            "Nothing was sent.",
+            hint="{{ it }} stands for the row, {{ name }} for one of its columns.",
+        )
     missing: list[str] = []
-
-    def value_of(braces: re.Match[str]) -> str:
-        name = braces[1].strip()
+    for at in range(1, len(parts), 2):
+        name = parts[at]
         if name not in row:
             names = one_line(", ".join(f"{{{{ {name} }}}}" for name in row), _MESSAGE_SHOWN)
             raise InputError(
@@ -118,16 +125,16 @@ def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
         value = _value(name, row.__getitem__, hint=None)
         if value in _MISSING and not isinstance(row[name], str):
             missing.append(name)
-        return value
+        parts[at] = value
+    return "".join(parts), missing[0] if missing else None
 
-    filled, count = re.subn(r"\{\{(.*?)\}\}", value_of, text, flags=re.DOTALL)
-    if not count:
-        raise InputError(
-            "The template uses no value of a row, so all rows would send the same. "
-            "Nothing was sent.",
-            hint="{{ it }} stands for the row, {{ name }} for one of its columns.",
-        )
-    return filled, next(iter(missing), None)
+
+@lru_cache(16)
+def _row_parts(text: str) -> tuple[str, ...]:
+    """Return the parts of a template of rows; every second one is a name."""
+    parts = re.split(r"(?s)\{\{(.*?)\}\}", text)
+    parts[1::2] = map(str.strip, parts[1::2])
+    return tuple(parts)
 
 
 def in_front(values: Sequence[Value], text: str) -> str:

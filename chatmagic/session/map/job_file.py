@@ -13,13 +13,13 @@ another one is refused, if the system has locks.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
 from time import sleep, time
-from typing import Any, BinaryIO, Final, Literal, Self, cast
+from typing import BinaryIO, Final, Literal, Self, cast
 
 from chatmagic._files import NAP, is_file_of, lock_state, open_file, open_to_change
 from chatmagic._fork import Lock, belongs_to_process
@@ -34,12 +34,13 @@ from chatmagic.session.map.row_lines import (
     is_torn,
     lines_at,
     lines_of,
-    with_fields,
 )
 from chatmagic.session.map.row_reply import (
     BEGINNING,
     EditedError,
+    LineFacts,
     RowReply,
+    facts_as_written,
     fields_of,
     is_as_written,
     replay_key,
@@ -241,7 +242,7 @@ class JobFile:
                     os.ftruncate(cast("FileIO", self._file).fileno(), self._end)
                     self._room = self._end
                 raise self._not_written(error) from None
-            self._note(reply.key, reply.request, reply.occurrence, self._end)
+            self._note(short_key(reply.key), self._end)
             self._heads |= {reply.head} if is_first and reply.head else set()
             if reply.error is not None:
                 self._failed.add(short_key(reply.key))
@@ -363,8 +364,8 @@ class JobFile:
         """Note the places of the lines behind those that were read; return whether they end."""
         is_ended = True
         with open_file(self.path) as lines:
-            for line, value in with_fields(lines_of(lines, self._end)):
-                if not self._takes(line, value):
+            for line in lines_of(lines, self._end):
+                if not self._takes(line):
                     break
                 self._end = line.at + line.size
                 is_ended = line.has_end
@@ -407,22 +408,21 @@ class JobFile:
         del key
         return False
 
-    def _takes(self, line: Line, value: Mapping[str, Any] | None) -> bool:
+    def _takes(self, line: Line) -> bool:
         """Note the place of a line, if it is one of a row; return whether reading goes on.
 
         It ends at an unfinished last line.
 
         Args:
             line: the line.
-            value: its fields; ``None`` if it must be read by itself.
         """
+        if (facts := facts_as_written(line.content)) is not None:
+            self._note_facts(facts, line.at)
+            return True
         # After a torn line the next one may follow without a line end.
-        begin = 0 if value is not None else max(line.content.rfind(BEGINNING), 0)
+        begin = max(line.content.rfind(BEGINNING), 0)
         try:
-            if value is not None:
-                self._note_fields(value, line.at)
-            else:
-                self._note_line(line.content[begin:], line.at + begin)
+            self._note_line(line.content[begin:], line.at + begin)
             self.unread += begin > 0
         except EditedError:
             self.edited += 1
@@ -442,24 +442,33 @@ class JobFile:
         if not is_ours:
             self._foreign.add(at)
             RowReply.of_fields({**value}, is_ours=False)  # checks each field
-        self._note_fields(value, at)
-
-    def _note_fields(self, value: Mapping[str, Any], at: int) -> None:
-        """Note the place of a line by its fields."""
-        self._note(value["key"], value["request"], value["occurrence"], at)
         if str(head := value.get("head", "")).startswith("{"):
             self._heads.add(head_name(head))
-        if value.get("error", "") != "" and not self._replays:
-            self._failed.add(short_key(value["key"]))
-        self._latest = max(self._latest, value.get("ended_at") or "")
+        facts = LineFacts(
+            short_key(value["key"]),
+            value["request"],
+            value["occurrence"],
+            value.get("error", "") != "",
+            value.get("ended_at") or "",
+        )
+        self._note_facts(facts, at)
+
+    def _note_facts(self, facts: LineFacts, at: int) -> None:
+        """Note the place of a line by its facts."""
+        key = facts.key
+        if self._replays:
+            key = short_key(replay_key(facts.request, facts.occurrence))
+        self._note(key, at)
+        if facts.has_failed and not self._replays:
+            self._failed.add(key)
+        self._latest = max(self._latest, facts.ended_at)
 
     @property
     def latest(self) -> datetime | None:
         """The time of the latest line when the file was opened; ``None`` if unknown."""
         return timestamp(self._latest)
 
-    def _note(self, key: str, request: str, occurrence: int, at: int) -> None:
+    def _note(self, key: bytes, at: int) -> None:
         """Note the place of a row's last line, as of one that was answered."""
-        short = short_key(replay_key(request, occurrence) if self._replays else key)
-        self._at[short] = at
-        self._failed.discard(short)
+        self._at[key] = at
+        self._failed.discard(key)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from binascii import unhexlify
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from chatmagic._json import (
     digest,
@@ -146,7 +148,7 @@ class RowReply(_OfLine):
             if line := self._line:
                 value = json_of_file(line)
                 del value["digest"]
-                read = RowReply.of_fields(value, is_ours=True)
+                read = RowReply.of_fields(value, is_ours=is_well_formed(value))
                 for field in _FIELDS:
                     object.__setattr__(self, field, getattr(read, field))
                 object.__setattr__(self, "_line", b"")
@@ -285,6 +287,54 @@ def is_well_formed(value: dict[str, Any]) -> bool:
     return types == _TYPES and value.keys() <= _ALL
 
 
+class LineFacts(NamedTuple):
+    """What a file knows of a row's line.
+
+    Args:
+        key: the row's short key.
+        request: digest of its request.
+        occurrence: number of the request among equal ones.
+        has_failed: whether it is an error.
+        ended_at: the time of its end, as it is written.
+    """
+
+    key: bytes
+    request: str
+    occurrence: int
+    has_failed: bool
+    ended_at: str
+
+
+def facts_as_written(line: bytes) -> LineFacts | None:
+    """Return the facts of a line that stands as it was written here, which is not parsed.
+
+    A name in quotation marks behind a comma is a name: within a text the marks have a backslash.
+
+    Args:
+        line: the line.
+
+    Returns:
+        The facts; ``None`` for any other line, and for the first one of a call.
+    """
+    written = re.match(_AS_WRITTEN, line)
+    if written is None or _HEAD in line or not is_as_written(line):
+        return None
+    key, request, occurrence, no_error, ended_at = written.groups()
+    return LineFacts(
+        unhexlify(key[:32]),
+        request.decode("ascii"),
+        int(occurrence),
+        no_error is None,
+        ended_at.decode("utf-8", "replace"),
+    )
+
+
+_AS_WRITTEN: Final = (
+    rb'(?s)\{"key": "([0-9a-f]{64})(?>.*?, "row": )[0-9]{1,15}, "request": "([0-9a-f]{64})", '
+    rb'"occurrence": ([0-9]{1,15}), (?>.*?, "text": ")(?>.*?, "error": ")(", )?'
+    rb'(?>.*?"ended_at": ")([^"\\]*)"'
+)
+_HEAD: Final = b', "head": "{'
 _ALL: Final = frozenset(_NAMES)
 _USED: Final = itemgetter("key", "request", "text", "error", "ended_at", "row", "occurrence")
 _TYPES: Final = (str, str, str, str, str, int, int)

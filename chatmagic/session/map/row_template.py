@@ -32,29 +32,6 @@ from chatmagic.session.prepare import Setup, prepare
 from chatmagic.session.secret_check import environment_secrets
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Row of a map, with its prompt.
-
-    Args:
-        number: its place, from 0.
-        prompt: the template with its values.
-        missing: name of a value that is missing; ``None`` for none.
-        misfit: the reason why the template does not fit the row; ``None`` if it does.
-        request: digest of its request, as in the ledger.
-        occurrence: number of the request among equal ones, from 1.
-        key: the row's key in the file.
-    """
-
-    number: int
-    prompt: str
-    missing: str | None
-    request: str
-    occurrence: int
-    key: str
-    misfit: str | None = None
-
-
 class _Frame:
     """Digest of a JSON value of which one text differs from row to row.
 
@@ -81,6 +58,36 @@ class _Frame:
         hashed.update(text)
         hashed.update(self._after)
         return hashed.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Row of a map, with its prompt.
+
+    Args:
+        number: its place, from 0.
+        prompt: the template with its values.
+        missing: name of a value that is missing; ``None`` for none.
+        occurrence: number of the request among equal ones, from 1.
+        key: the row's key in the file.
+        frame: what the requests of all rows have in common; ``None`` without a request.
+        text: the text of the request's last message, as canonical JSON.
+        misfit: the reason why the template does not fit the row; ``None`` if it does.
+    """
+
+    number: int
+    prompt: str
+    missing: str | None
+    occurrence: int
+    key: str
+    frame: _Frame | None = None
+    text: bytes = b""
+    misfit: str | None = None
+
+    @property
+    def request(self) -> str:
+        """Digest of its request, as in the ledger: worked out only for a row that is asked."""
+        return self.key if self.frame is None else self.frame.digest(self.text)
 
 
 class RowTemplate:
@@ -198,20 +205,19 @@ class RowTemplate:
                     raise
                 name = digest(error.message)
                 for _ in range(self.repeats):
-                    yield Row(number, "", None, name, 1, name, error.message)
+                    yield Row(number, "", None, 1, name, misfit=error.message)
                 continue
             text = canonical(self._front + prompt).encode()
-            request = of_request.digest(text)
+            first = (of_request if address is None else of_first).digest(text)
             for _ in range(self.repeats):
-                seen[request] += 1
-                occurrence = seen[request]
+                seen[first] += 1
+                occurrence = seen[first]
+                key = first
                 if address is None:
-                    key = replay_key(request, occurrence)
-                elif occurrence == 1:
-                    key = of_first.digest(text)
-                else:
+                    key = replay_key(first, occurrence)
+                elif occurrence > 1:
                     key = _Frame([address, body, occurrence], mark).digest(text)
-                yield Row(number, prompt, missing, request, occurrence, key)
+                yield Row(number, prompt, missing, occurrence, key, of_request, text)
 
     def _filled(self, number: int, row: Mapping[str, Any]) -> tuple[str, str | None]:
         try:

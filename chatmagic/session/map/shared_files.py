@@ -61,7 +61,9 @@ class SharedFile(JobFile):
             key: the row's key.
         """
         short = short_key(key)
-        return self.holds_answer(short) or any(other.holds_answer(short) for other in self.others)
+        if self.holds_answer(short):
+            return True
+        return any(other.holds_answer(short) for other in self.others) if self.others else False
 
     def has_failed(self, key: str) -> bool:
         """Return whether a row has failed before.

@@ -224,7 +224,7 @@ def sealed(body: bytes) -> bytes:
     ],
 )
 def test_a_bad_line_costs_no_other_line(path: Path, bad: bytes) -> None:
-    """Lines are read together: what one of them holds changes no other one."""
+    """What one of them holds changes no other one."""
     good = [reply(number, "two\u2028lines, [1] {") for number in (3, 4, 5)]
     lines = [line.to_line() for line in good]
     path.write_bytes(path.read_bytes() + lines[0] + bad + lines[1] + lines[2])

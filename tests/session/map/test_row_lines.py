@@ -1,4 +1,4 @@
-"""Lines of a file of rows: each with its place, and parsed together where that is safe."""
+"""Lines of a file of rows: each with its place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import pytest
 
 from chatmagic.session.map import row_lines
-from chatmagic.session.map.row_lines import blocks, is_torn, lines_at, lines_of, parsed
+from chatmagic.session.map.row_lines import is_torn, lines_at, lines_of
 from chatmagic.session.map.row_reply import BEGINNING
 
 
@@ -26,15 +26,6 @@ def test_lines_are_read_at_their_places() -> None:
     """In any order; nothing is read for a row without a line."""
     lines = [*lines_at(io.BytesIO(b"1\n22\n333\n"), [5, None, 0, 2])]
     assert [line.content for line in lines] == [b"333\n", b"", b"1\n", b"22\n"]
-
-
-def test_a_large_line_is_parsed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And so are lines of which one is no JSON."""
-    monkeypatch.setattr(row_lines, "MOST_TOGETHER", 8)
-    lines = [*lines_of(io.BytesIO(b"1\n2\n33333333\n4\nno\n"))]
-    together = [*blocks(lines)]
-    assert [len(block) for block in together] == [2, 1, 2]
-    assert [parsed(block) for block in together] == [[1, 2], [None], [None, None]]
 
 
 @pytest.mark.parametrize("end", [b"", b"  ", b"\0\0", BEGINNING[:4], BEGINNING + b"ab", b"{ "])
