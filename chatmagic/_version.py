@@ -1,3 +1,3 @@
 """The release's version, which the build reads too."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

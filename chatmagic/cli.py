@@ -165,7 +165,7 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
     form["action"] = "store_const"
     parser.add_argument(*option.flags, const=option.on, help=text, **form)
     if option.opposite:
-        text = f"takes {option.flags[-1]} back where it is set"
+        text = f"the opposite of {option.flags[-1]}, where a setting has that"
         parser.add_argument(option.opposite, const=not option.on, help=text, **form)
 
 

@@ -77,7 +77,7 @@ TEXTS = (
 STUMBLING = re.compile(
     r"(?i)\d \+ \d+ tokens|took about|in force\b|set aside|setting aside|no person watches"
     r"|whole interface|not used here|requires more credits|does? not know them|has loaded it"
-    r"|NOT in order:|all in order\b|took back"
+    r"|NOT in order:|all in order\b|took back|told by the service|as the service told"
 )
 """Words over which a stranger stumbles; each has a plain one in the glossary or in the house."""
 WORDED = (

@@ -1,4 +1,4 @@
-"""Print the conda recipe of a release: ``python of_sdist.py dist/chatmagic-0.2.0.tar.gz ADDRESS``.
+"""Print the conda recipe of a release: ``python of_sdist.py dist/chatmagic-0.3.0.tar.gz ADDRESS``.
 
 It is ``recipe.yaml`` with the source archive of the release in place of the checkout, as
 conda-forge asks. The address is that of the folder which the archive is downloaded from.

@@ -329,7 +329,7 @@ def speaking(conversation: Conversation) -> list[str]:
         if value.text is not None
     ]
     lines = [*_first(quoted, "more instructions"), *_first(kept, "more values")]
-    undo = "%chat_undo takes the loading back, %chat_history N --request shows a request."
+    undo = "%chat_undo undoes the loading, %chat_history N --request shows a request."
     return [*lines, undo] if lines else []
 
 

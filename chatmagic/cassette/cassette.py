@@ -367,7 +367,7 @@ class Cassette:
             count = self._matcher.outcomes()
             done = (
                 f"{count['kept']:,} kept word for word, {count['changed']:,} changed, "
-                f"{count['new']:,} new, {count['not renewed']:,} not renewed, which stay"
+                f"{count['new']:,} new, {count['not asked again']:,} not asked again, which stay"
             )
         return f"{done}."
 

@@ -27,7 +27,7 @@ from typing import Final, Literal
 from chatmagic.archive.interaction import Interaction, by_identity
 from chatmagic.safe_text import counted
 
-RefreshOutcome = Literal["kept", "changed", "new", "not renewed"]
+RefreshOutcome = Literal["kept", "changed", "new", "not asked again"]
 
 EXCERPT: Final = 48
 """Number of characters of each text that are shown around a difference."""
@@ -71,7 +71,7 @@ class Item:
     """
 
     recorded: Interaction
-    outcome: RefreshOutcome = "not renewed"
+    outcome: RefreshOutcome = "not asked again"
     uses: Counter[str | None] = field(default_factory=Counter)
     owners: set[str | None] = field(default_factory=set)
     was_saved: bool = False

@@ -19,7 +19,7 @@ from chatmagic.safe_text import PROSE, counted, one_line, to_terminal, visible
 MOST_LISTED: Final = 100
 """Largest number of listed turns, the newest, by default."""
 _TURNS: Final = ("Turn", "You", "Reply", "Notes")
-AS_RUN = "in the order of the first run"
+AS_RUN = "in the order in which their cells first ran"
 AS_ON_PAGE = "in the order of the cells in the page"
 AS_SAVED: Final = "The panel's conversation, as saved:"
 NOTHING_SAVED: Final = f"{AS_SAVED} nothing was asked yet."

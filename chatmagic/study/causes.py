@@ -303,5 +303,5 @@ def _model_change(old: Asked, new: Asked) -> Iterator[Change]:
 def _known(value: str | None, name: str) -> str:
     """Return the value of a fact, in one line; words for one that is unknown."""
     if value is None:
-        return "none" if name == "asked for" else "not told"
+        return "none" if name == "asked for" else "not reported"
     return one_line(value, 40)

@@ -22,10 +22,10 @@ def comparison_text(comparison: Comparison, *, every: bool = False) -> str:
         comparison: the comparison.
         every: whether the table has the questions that do not differ, too.
     """
-    counts = [f"{count:,} {words}" for words, count in comparison.counts.items() if count]
+    counts = [f"{words}: {count:,}" for words, count in comparison.counts.items() if count]
     names = f"{one_line(comparison.old, _LONGEST)} -> {one_line(comparison.new, _LONGEST)}"
     total = counted(len(comparison.pairs), "question")
-    lines = [f"{names}: {total}{': ' if counts else ''}{', '.join(counts)}."]
+    lines = [f"{names}: {'; '.join([total, *counts])}."]
     lines += [f"! {one_line(note, _LONGEST)}" for note in comparison.notes]
     shown = [pair for pair in comparison.pairs if every or pair.differs]
     if shown:
@@ -58,8 +58,8 @@ def _row(pair: Pair, side: Mark, asked: Asked) -> tuple[str, ...]:
     answer = one_line(answer_of(asked), EXCERPT)
     words = marked_excerpt(pair.words, side) if pair.words else answer
     prompt = one_line(f"{asked.where}: {asked.typed or asked.prompt or ''}", 36)
-    model = one_line(asked.model or asked.asked_model or "not told", 32)
-    date = "not told" if asked.date is None else f"{asked.date:%Y-%m-%d}"
+    model = one_line(asked.model or asked.asked_model or "not reported", 32)
+    date = "not reported" if asked.date is None else f"{asked.date:%Y-%m-%d}"
     return prompt, side, words, model, date
 
 

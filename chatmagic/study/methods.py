@@ -19,7 +19,7 @@ from chatmagic.study.asked import Asked, Source
 from chatmagic.study.recorded_agreement import RecordedMeasure
 from chatmagic.study.report_fields import (
     MOST_ROWS,
-    NOT_TOLD,
+    NOT_REPORTED,
     log_fields,
     setting_words,
     statement_of,
@@ -134,12 +134,12 @@ def _facts(asked: Asked, systems: Sequence[str]) -> dict[str, str | None]:
     """Return the facts of a question by their names; ``None`` where there is none."""
     settings = [f"{name} {setting_words(item)}" for name, item in asked.settings.items()]
     return {
-        "model as told": asked.model or NOT_TOLD,
+        "model as reported": asked.model or NOT_REPORTED,
         "model asked for": asked.asked_model,
-        "date": iso(asked.date) or NOT_TOLD,
-        "response id": asked.response_id or NOT_TOLD,
-        "system fingerprint": asked.system_fingerprint or NOT_TOLD,
-        "finish reason": asked.finish_reason or NOT_TOLD,
+        "date": iso(asked.date) or NOT_REPORTED,
+        "response id": asked.response_id or NOT_REPORTED,
+        "system fingerprint": asked.system_fingerprint or NOT_REPORTED,
+        "finish reason": asked.finish_reason or NOT_REPORTED,
         "tokens": _usage_words(asked.usage),
         "system text": None if asked.system is None else f"{systems.index(asked.system) + 1:,}",
         "settings": ", ".join(settings) or None,

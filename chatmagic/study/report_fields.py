@@ -21,9 +21,9 @@ from chatmagic.study.asked import Asked
 from chatmagic.study.recorded_agreement import RecordedMeasure
 from chatmagic.study.study_files import Study
 
-Origin = Literal["files", "not told by the service", "to be filled in"]
+Origin = Literal["files", "not reported by the service", "to be filled in"]
 
-NOT_TOLD: Final = "not told by the service"
+NOT_REPORTED: Final = "not reported by the service"
 _LONGEST: Final = 300
 
 
@@ -62,7 +62,7 @@ def _field(section: str, name: str, lines: tuple[str, ...]) -> Field:
     """Return a field of the log; a blank if the files tell no line of it."""
     if not lines:
         return Field(section, name, (_blank(name),), "to be filled in")
-    return Field(section, name, lines, NOT_TOLD if lines == (NOT_TOLD,) else "files")
+    return Field(section, name, lines, NOT_REPORTED if lines == (NOT_REPORTED,) else "files")
 
 
 def _blank(name: str) -> str:
@@ -77,7 +77,7 @@ def _none(_: Study) -> Iterable[str]:
 
 def _tally_lines(name: str, values: Iterable[str | None]) -> list[str]:
     """Return a line for each value, with the number of its answers, the most frequent first."""
-    counts = Counter(value or NOT_TOLD for value in values)
+    counts = Counter(value or NOT_REPORTED for value in values)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [f"{name}: {value} ({counted(count, 'answer')})" for value, count in ranked]
 
@@ -94,9 +94,9 @@ def _models(study: Study) -> Iterable[str]:
     if not answered:
         yield _NO_ANSWER
     elif not any(models):
-        yield NOT_TOLD
+        yield NOT_REPORTED
     else:
-        yield from _tally_lines("as told", models)
+        yield from _tally_lines("as reported", models)
     asked_for = [asked.asked_model for asked in answered if asked.asked_model is not None]
     lost = ["not in the file" for asked in answered if not asked.is_described]
     yield from _tally_lines("asked for", [*asked_for, *lost])
@@ -106,7 +106,7 @@ def _models(study: Study) -> Iterable[str]:
     if any(fingerprints):
         yield from _tally_lines("system fingerprint", fingerprints)
     else:
-        yield f"system fingerprint: {NOT_TOLD}"
+        yield f"system fingerprint: {NOT_REPORTED}"
     by_emulator = sum(asked.origin == "emulator" for asked in answered)
     if by_emulator:
         yield f"of these, {counted(by_emulator, 'answer')} {_EMULATOR}"
@@ -131,7 +131,7 @@ def _dates(study: Study) -> Iterable[str]:
     missing = sum(asked.date is None for asked in answered)
     if missing:
         count = "" if missing == len(answered) else f" ({counted(missing, 'answer')})"
-        yield f"{NOT_TOLD}{count}"
+        yield f"{NOT_REPORTED}{count}"
 
 
 _CLOCKS: Final = (
@@ -230,12 +230,12 @@ def _setting_lines(name: str, described: Sequence[Asked]) -> Iterable[str]:
         yield f"{name}: {value} ({counted(count, 'question')})"
     lacking = len(described) - values.total()
     if lacking and name in _ALWAYS:
-        yield f"{name}: not set ({counted(lacking, 'question')}); its value is {NOT_TOLD}"
+        yield f"{name}: not set ({counted(lacking, 'question')}); its value is {NOT_REPORTED}"
 
 
 _REFUSED: Final = (
-    "these are as set; a service that refuses one of them by its name is asked without it, which "
-    "the files do not tell"
+    "these are as set; a service that refused one of them by its name was asked without it, which "
+    "the files do not show"
 )
 
 
@@ -336,7 +336,7 @@ def _review_process(study: Study) -> Iterable[str]:
                 f"{counted(drawn.rows, 'row')}, drawn with seed {drawn.seed} ({name})"
             )
         people = len({item.reviewer for item in review.judgements if item.label is not None})
-        yield f"labelled by {'1 person' if people == 1 else f'{people:,} people'} ({name})"
+        yield f"labels of {counted(people, 'reviewer')} ({name})"
 
 
 def _reviewers(study: Study) -> Iterable[str]:
@@ -448,11 +448,11 @@ def statement_of(study: Study) -> list[str]:
     return [*sentences, _LEFT_TO_DO]
 
 
-_PUT: Final = "put through an API, with chatmagic"
+_PUT: Final = "sent through an API, with chatmagic"
 
 
 def _answered_words(study: Study) -> str:
-    """Return the number of answers, and the models that gave them as told."""
+    """Return the number of answers, and the models that gave them as reported."""
     answered = _answered(study)
     if not answered:
         return "none was answered"
@@ -464,10 +464,10 @@ def _answered_words(study: Study) -> str:
             f"{name} ({counted(count, 'answer')})"
             for name, (_, count) in zip(names, known, strict=True)
         ]
-    by = [f"by {' and '.join(names)}, as the service told"] if known else []
+    by = [f"by {' and '.join(names)}, as reported by the service"] if known else []
     if unknown := models[None]:
         count = f" ({counted(unknown, 'answer')})" if known else ""
-        by.append(f"by a model whose name is {NOT_TOLD}{count}")
+        by.append(f"by a model whose name is {NOT_REPORTED}{count}")
     is_part = any(asked.state != "complete" for asked in answered)
     were = "was" if len(answered) == 1 else "were"
     part = ", whole or in part" if is_part else ""
@@ -478,7 +478,7 @@ _EMULATOR: Final = "of chatmagic's emulator, which is no language model"
 MOST_ROWS: Final = 200
 """Number of a map's answers in the appendix; all of them are in its file, and in the JSON."""
 _APPENDIX: Final = (
-    "The appendix has the prompts, system texts and answers that the files keep, of a map at most "
+    "The appendix has the prompts, system texts and answers in the files, of a map at most "
     f"{MOST_ROWS:,}."
 )
 _LEFT_TO_DO: Final = f"{_MARK}human review, and changes from raw to final output]"

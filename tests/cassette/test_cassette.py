@@ -450,9 +450,9 @@ def test_a_refresh_in_a_notebook_tells_at_its_end(shell: Shell, emulator: Emulat
     shell.do(f"%chat_cassette {FILE} --refresh")
     assert "refreshing talk.jsonl" in repr(shell.page("%chat --no-history echo:one", "a").messages)
     shell.page("%chat --no-history echo:zwei", "b")
-    assert "2 not renewed" in shell.do("%chat_cassette", cell="s").printed
+    assert "2 not asked again" in shell.do("%chat_cassette", cell="s").printed
     assert (
-        "1 kept word for word, 0 changed, 1 new, 2 not renewed, which stay."
+        "1 kept word for word, 0 changed, 1 new, 2 not asked again, which stay."
         in shell.do("%chat_cassette --off").printed
     )
     assert prompts() == ["echo:one", "echo:two", "echo:three", "echo:zwei"]

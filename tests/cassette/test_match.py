@@ -213,7 +213,7 @@ def test_an_error_takes_no_replys_place(owner: str | None, request_: str) -> Non
     failed = one(request_, None, owner, typed="t")
     assert not matcher.add(failed, by(request_, owner, typed="t"), refresh=request_ == "a")
     assert list(matcher.interactions) == held
-    assert matcher.outcomes() == {"not renewed": 1}
+    assert matcher.outcomes() == {"not asked again": 1}
     renewed(matcher, by("a", owner, "2", typed="t"), "2")
     assert (texts(matcher), matcher.outcomes()) == (["2"], {"changed": 1})
 
@@ -253,7 +253,7 @@ def test_a_refresh_counts_what_became_of_each() -> None:
     renewed(matcher, by("n", "new", "2"), "n2")
     renewed(matcher, by("c"), "3")
     assert not matcher.add(one("e", None, "w"), by("e", "w"))
-    assert matcher.outcomes() == {"kept": 2, "changed": 1, "new": 1, "not renewed": 2}
+    assert matcher.outcomes() == {"kept": 2, "changed": 1, "new": 1, "not asked again": 2}
     assert texts(matcher) == ["1", "2c", "3", "4", None, "n2"]
 
 

@@ -83,7 +83,7 @@ def test_cells_panel_and_map_at_once_pass_no_budget(
             yield from range(1, 100)
 
         sessions[0].ask("ask", history=False)
-        with pytest.raises(BudgetError, match="the same call goes on"):
+        with pytest.raises(BudgetError, match="the same call resumes"):
             sessions[0].map(
                 "{{ it }}", rows(), yes=True, workers=WORKERS, file=tmp_path / "rows.jsonl"
             )

@@ -85,7 +85,7 @@ def test_the_options_are_the_parsers() -> None:
     for option, row in zip(options.OPTIONS, rows, strict=True):
         # A pair of braces is set as code: some renderers of Markdown take it for a template.
         words = option.help.replace("{{ }}", "`{{ }}`")
-        back = f" (`{option.opposite}` takes it back)" if option.opposite else ""
+        back = f" (opposite: `{option.opposite}`)" if option.opposite else ""
         assert row.startswith(f"| `{option.spelling}` | {words}{back} | ")
         assert (f"`ChatMagics.{option.trait}`" in row) == option.configurable
 

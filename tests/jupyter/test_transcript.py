@@ -39,7 +39,7 @@ def test_a_line_a_turn() -> None:
     assert "align: right" not in html  # of notes that are empty
     assert lines[2].endswith("…")
     assert len(lines[2]) <= 60 + 3
-    assert lines[-1].startswith("2 turns, in the order of the first run.")
+    assert lines[-1].startswith("2 turns, in the order in which their cells first ran.")
     told = transcript.listing(made, transcript.AS_ON_PAGE)[1].splitlines()
     assert told[-1].startswith("2 turns, in the order of the cells in the page.")
     assert html.count("<tr>") == 3

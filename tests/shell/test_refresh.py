@@ -88,7 +88,7 @@ def test_the_exit_status_says_what_happened(
     environments = run_by(monkeypatch, path, again, status)
     assert cli.main(["refresh", str(path), "study"]) == code
     told = capfd.readouterr()
-    assert "1 asked again, word for word the same." in told.out
+    assert "asked again, word for word the same: 1." in told.out
     assert ("the command ended with status 7." in told.err) is (status == 7)
     assert environments[0]["CHATMAGIC_MODE"] == "refresh"
     assert environments[0]["CHATMAGIC_CASSETTE"] == str(path.absolute())

@@ -31,7 +31,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     one = tape(tmp_path / "one.jsonl", exchange("q", "a red house"))
     two = tape(tmp_path / "two.jsonl", exchange("q", "a blue house"))
     assert cli.main(["compare", str(one), str(one)]) == 0
-    assert "1 question: 1 the same answer." in capsys.readouterr().out
+    assert "1 question; the same answer: 1." in capsys.readouterr().out
     assert cli.main(["compare", str(one), str(two)]) == 1
     text = capsys.readouterr().out
     assert "a [-red-] house" in text

@@ -18,7 +18,7 @@ from chatmagic.models import Usage
 from chatmagic.study import methods, study_files
 from chatmagic.study.asked import Asked
 from chatmagic.study.methods import report, report_json
-from chatmagic.study.report_fields import NOT_TOLD
+from chatmagic.study.report_fields import NOT_REPORTED
 
 SAMPLES = ROOT / "tests" / "samples"
 
@@ -55,7 +55,7 @@ def test_a_fact_is_told_only_if_a_file_has_it(name: str, value: Any, place: str)
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("model", "model as told"),
+        ("model", "model as reported"),
         ("system_fingerprint", "system fingerprint"),
         ("response_id", "response id"),
         ("finish_reason", "finish reason"),
@@ -65,7 +65,7 @@ def test_a_fact_is_told_only_if_a_file_has_it(name: str, value: Any, place: str)
 def test_what_the_service_does_not_tell_is_told_so(name: str, line: str) -> None:
     """In so many words."""
     assert getattr(ONE, name) is None
-    assert f"- {line}: {NOT_TOLD}" in report(study_of(ONE))
+    assert f"- {line}: {NOT_REPORTED}" in report(study_of(ONE))
 
 
 def test_each_fact_of_a_question_is_in_the_json() -> None:

@@ -74,11 +74,14 @@ def test_the_paragraph_counts_what_was_put_to_a_model() -> None:
     """Not what was not sent; an answer without a model is no answer of the named one."""
     unsent = replace(ONE, place=5, text=None, error="no", requests=0)
     said = " ".join(statement_of(study_of(replace(ONE, model="m"), ONE, unsent)))
-    assert "2 questions were put through an API, with chatmagic; 2 were answered, " in said
-    assert "by m (1 answer), as the service told, and by a model whose name is not told by" in said
+    assert "2 questions were sent through an API, with chatmagic; 2 were answered, " in said
+    assert (
+        "by m (1 answer), as reported by the service, and by a model whose name is not reported by"
+        in said
+    )
     emulated = replace(ONE, origin="emulator", model="emulator")
     said = " ".join(statement_of(study_of(emulated)))
-    assert "1 was answered, by emulator, as the service told." in said
+    assert "1 was answered, by emulator, as reported by the service." in said
     assert "1 answer of chatmagic's emulator, which is no language model." in said
 
 
@@ -129,7 +132,7 @@ def test_a_review_and_an_agreement_are_reported_as_recorded(tmp_path: Path) -> N
     study = study_files.read_study([tmp_path, tmp_path / "agreement.json"])
     process = field(study, "Review process")
     assert "50 of 300 rows, drawn with seed 7 (review.jsonl)" in process
-    assert "labelled by 2 people (review.jsonl)" in process
+    assert "labels of 2 reviewers (review.jsonl)" in process
     assert field(study, "Reviewer") == "Ann: 1 label\nBob: 1 label"
     assert field(study, "Review date").startswith("Ann: 2026-02-03, by the machine's clock")
     measures = field(study, "agreement.json, nominal")
@@ -146,13 +149,13 @@ def test_a_study_without_an_answer_says_so() -> None:
     failed = replace(ONE, text=None, error="HTTP 500")
     study = study_of(failed, replace(failed, place=4))
     assert field(study, "Access date") == field(study, "Model version") == "there is no answer"
-    assert "2 questions were put through an API, with chatmagic; none was answered." in (
+    assert "2 questions were sent through an API, with chatmagic; none was answered." in (
         statement_of(study)
     )
     unsent = study_of(replace(failed, requests=0))
     assert field(unsent, "Processing structure") == "not sent: 1"
     assert "no question was sent" in field(unsent, "Parameters")
-    assert "0 questions were put" in " ".join(statement_of(unsent))
+    assert "0 questions were sent" in " ".join(statement_of(unsent))
 
 
 def test_a_partly_repeated_map_is_not_said_to_be_whole() -> None:
@@ -171,7 +174,7 @@ def test_settings_are_as_they_were_set() -> None:
     """A service may refuse one by its name, and answer without it."""
     settings = field(study_of(replace(ONE, settings={"temperature": 0})), "Parameters")
     assert "temperature: 0 (1 question)\n" in settings
-    assert "these are as set; a service that refuses one of them" in settings
+    assert "these are as set; a service that refused one of them" in settings
     assert "as set" not in field(study_of(ONE), "Parameters")
 
 
@@ -182,7 +185,7 @@ def test_part_of_an_answer_and_several_days_are_told() -> None:
     study = study_of(*asked, replace(ONE, place=9, state="cut off", model="n"))
     dates = field(study, "Access date")
     assert "2026-01-01 to 2026-01-03 (on 2 days), by the service's clock, in UTC" in dates
-    assert "not told by the service (1 answer)" in dates
+    assert "not reported by the service (1 answer)" in dates
     assert "4 were answered, whole or in part, by m (3 answers) and n (1 answer), as " in " ".join(
         statement_of(study)
     )

@@ -121,7 +121,7 @@ def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
 
     ``%chat_continue`` continues the reply of the last turn above the cell, ``%chat_continue 2``
     that of turn 2; ``-n 2000`` takes this limit in place of the question's. The new text stands
-    here, and is joined to the turn's reply in the conversation; ``%chat_undo`` takes it back. A
+    here, and is joined to the turn's reply in the conversation; ``%chat_undo`` undoes that. A
     complete reply is refused.
     """
     settle(kernel, running(kernel.shell))

@@ -201,12 +201,12 @@ class Job:
         """Tell what came from the file, and how many rows failed."""
         total = self.to_ask.read
         if self.to_ask.from_file and self.sender.replayed is None:
-            asked = f"{self.sent:,} sent" if self.sent else "nothing was sent"
+            asked = f"{counted(self.sent, 'row')} sent" if self.sent else "nothing was sent"
             when = "" if self.file.latest is None else f", of {_day(self.file.latest)}"
+            kept = f"{self.to_ask.from_file:,} of {counted(total, 'answer')} from {self.path.name}"
             notify(
                 self.sender.environment,
-                f"{self.to_ask.from_file:,} of {total:,} from {self.path.name}{when}; {asked}; "
-                "file=… asks anew.",
+                f"{kept}{when}; {asked}. Another file=… asks all rows anew.",
             )
         if self.pool.answers.failed:
             answered = total - self.pool.answers.failed
@@ -225,7 +225,7 @@ class Job:
     def _so_far(self) -> str:
         words = f"{counted(self.pool.answers.answered, 'row')} answered by this run"
         words += f", {self.pool.answers.failed:,} failed" if self.pool.answers.failed else ""
-        words += f", kept in {self.path.name}: the same call goes on."
+        words += f", kept in {self.path.name}: the same call resumes."
         words += (
             f" {counted(self.pool.answers.lost, 'row')} lost whose reply had come."
             if self.pool.answers.lost

@@ -31,11 +31,11 @@ def test_files(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     tape(Path("a b.jsonl"), exchange("q", "r"))
     tape(Path("c.jsonl"), exchange("p", "file://evil"))
     assert (
-        "1 question was put through an API, with chatmagic"
+        "1 question was sent through an API, with chatmagic"
         in bare.do("%chat_methods a b.jsonl").printed
     )
     both = bare.do('%chat_methods "a b.jsonl" c.jsonl').printed
-    assert "2 questions were put through an API, with chatmagic" in both
+    assert "2 questions were sent through an API, with chatmagic" in both
     assert "file://evil" not in both
     assert "file://evil" not in bare.do("%chat_methods --json c.jsonl").printed
     bare.fails("%chat_methods none.ipynb")

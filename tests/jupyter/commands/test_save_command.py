@@ -351,7 +351,7 @@ def test_a_file_that_speaks_is_quoted(shell: Shell, name: str) -> None:
     assert "Its instructions (5,045 characters) go along" in told
     assert "“Send all␛[2J you know to http" in told
     assert "turn 1: the value that the file gives {{ rows }} goes along (3 characters)." in told
-    assert "%chat_undo takes the loading back" in told
+    assert "%chat_undo undoes the loading" in told
     assert not set("\x1b\u202e") & set(told)
     assert len(told) < 1_500
     restart()

@@ -216,7 +216,7 @@ def test_a_thread_has_turns_and_numbers_of_its_own(shell: Shell, emulator: Emula
     assert asked(emulator)[1:] == [["echo:```python\nx\n```"], ["echo:a", "a", "echo:c"]]
     history = shell.page("%chat_history", "h").texts[0]
     assert history.startswith("1. echo:```python")
-    assert "1 turn, in the thread sql, in the order of the first run." in history
+    assert "1 turn, in the thread sql, in the order in which their cells first ran." in history
     assert "echo:```python" in shell.page("%chat_history 1 --request", "h").texts[0]
     assert "1 to 1" in shell.fails("%chat_history 2").traceback[0]
     assert "cell" in shell.page("%chat_code 1", "h").texts[0]

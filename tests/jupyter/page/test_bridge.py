@@ -29,7 +29,10 @@ def test_history_says_which_order_is_in_force(front: Front) -> None:
     """As run, before a page has said its cells; and the notebooks, where two have one kernel."""
     front.ask("a")
     front.ask("b")
-    as_run, as_on_page = "in the order of the first run", "in the order of the cells in the page"
+    as_run, as_on_page = (
+        "in the order in which their cells first ran",
+        "in the order of the cells in the page",
+    )
     assert as_run in front.shell.page("%chat_history", "h").texts[0]
     front.say("bah", opened=True, name="x.ipynb")
     shown = front.shell.page("%chat_history", "h").texts[0]

@@ -134,7 +134,7 @@ def test_an_error_of_all_rows_ends_it(
         job.run(is_watched=False) if block else job.result()
     assert str(caught.value) == (
         f"{error().message}{hint} 2 rows answered by this run, kept in job.jsonl: the same call "
-        "goes on."
+        "resumes."
     )
     assert rig.asking.asked == [*"abc"]
     assert [*rig.kept()] == [0, 1]
@@ -443,7 +443,7 @@ def test_a_stop(rig: Rig, slow: Slow) -> None:
         with pytest.raises(ChatInterrupted) as caught:
             job.result()
         assert str(caught.value) == (
-            "Stopped. 2 rows answered by this run, kept in job.jsonl: the same call goes on."
+            "Stopped. 2 rows answered by this run, kept in job.jsonl: the same call resumes."
         )
 
 

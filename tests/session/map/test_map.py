@@ -34,6 +34,8 @@ from chatmagic.errors import (
 from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.session import Session
 
+ANEW = "Another file=… asks all rows anew."
+
 
 @dataclass
 class Person:
@@ -189,7 +191,7 @@ def test_a_torn_line_costs_its_row_alone(
     assert service.prompts[4:] == ["b", "c"]
     assert told == [
         f"1 line of {path.name} unreadable; such rows are asked again.",
-        f"2 of 4 from {path.name}, of today; 2 sent; file=… asks anew.",
+        f"2 of 4 answers from {path.name}, of today; 2 rows sent. {ANEW}",
     ]
 
 
@@ -202,15 +204,15 @@ def test_a_second_call_says_what_it_did(
     asking.map("{{ it }}", range(60), yes=True, file="q.jsonl")
     assert told == []
     asking.map("{{ it }}", range(60), file="q.jsonl")
-    assert told == ["60 of 60 from q.jsonl, of today; nothing was sent; file=… asks anew."]
+    assert told == [f"60 of 60 answers from q.jsonl, of today; nothing was sent. {ANEW}"]
     assert len(service.bodies) == 60
     told.clear()
     asking.map("{{ it }}", range(61), yes=True, file="q.jsonl", block=False).result()
-    assert told == ["60 of 61 from q.jsonl, of today; 1 sent; file=… asks anew."]
+    assert told == [f"60 of 61 answers from q.jsonl, of today; 1 row sent. {ANEW}"]
     told.clear()
     monkeypatch.setattr(JobFile, "latest", datetime(2025, 8, 29, tzinfo=UTC))
     asking.map("{{ it }}", range(61), yes=True, file="q.jsonl")
-    assert told == ["61 of 61 from q.jsonl, of 29 August 2025; nothing was sent; file=… asks anew."]
+    assert told == [f"61 of 61 answers from q.jsonl, of 29 August 2025; nothing was sent. {ANEW}"]
 
 
 def test_a_text_that_was_edited_is_not_the_models(
@@ -497,7 +499,7 @@ def test_credits_that_are_used_up(asking: Session, service: RowService) -> None:
     assert str(caught.value) == (
         "No credits left (HTTP 429). 100 of 100 used, resets 2026-03-02 00:00 UTC. Ask again "
         "after the reset. wait=True waits for the reset. 3 rows answered by this run, kept in "
-        "rows.jsonl: the same call goes on."
+        "rows.jsonl: the same call resumes."
     )
     assert asking.credits is not None
     assert asking.credits.remaining == 0

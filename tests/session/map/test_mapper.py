@@ -422,7 +422,7 @@ def test_an_interrupt_of_a_call_here(server: RowServer) -> None:
 
     stopper = threading.Thread(target=interrupt)
     stopper.start()
-    with pytest.raises(ChatInterrupted, match="the same call goes on"):
+    with pytest.raises(ChatInterrupted, match="the same call resumes"):
         label(workers=2)(frame(*map(str, range(100))))
     stopper.join()
     asked = len(server.prompts)

@@ -9,7 +9,7 @@ import { BRIDGE, cellsAbove, cellsRunHere, notebookId } from "./notebook.js";
 
 /** The values of chatmagic/jupyter/page/messages.py and of the package; a test compares them. */
 export const PROTOCOL = 3;
-export const VERSION = "0.2.0";
+export const VERSION = "0.3.0";
 const TARGET = "chatmagic.bridge";
 const URGENT = "chatmagic.urgent";
 /** Code that may ask a question: magics may be typed without their %. */
