@@ -134,6 +134,7 @@ def _check(facts: Mapping[str, Any], prompt: str, text: str) -> str:
 
 
 def _line(value: Mapping[str, Any]) -> str:
+    """Return a value as a line of the file."""
     return _encoded(value) + "\n"
 
 
@@ -286,6 +287,7 @@ def _drafts(lines: Iterable[tuple[int, str]], name: str) -> list[_Draft]:
 
 
 def _read_line(line: str, number: int, name: str) -> dict[str, Any]:
+    """Return the JSON object of a line."""
     why = "it is no object of JSON"
     try:
         if isinstance(value := json.loads(line), dict):
@@ -322,6 +324,7 @@ class _Block:
 
 
 def _damaged(name: str, number: int, why: str) -> InputError:
+    """Return the error for a line that cannot be read."""
     return InputError(f"{name}, line {number:,}: {why}.", hint=REPAIR)
 
 

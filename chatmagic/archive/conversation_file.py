@@ -129,8 +129,10 @@ def markdown(conversation: Conversation, *, reasoning: bool = False) -> str:
             if isinstance(item, ThreadStart):
                 here = item.name
             # An item that names a missing turn has no source.
-            parts += [item.in_words] if item.source else []
-            parts += [fenced(item.text, "text")] if item.text else []
+            if item.source:
+                parts.append(item.in_words)
+            if item.text:
+                parts.append(fenced(item.text, "text"))
     return "\n\n".join(parts) + "\n"
 
 

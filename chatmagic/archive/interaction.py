@@ -30,6 +30,7 @@ DIGITS: Final = 16
 
 
 def _object(value: object) -> dict[str, Any] | None:
+    """Return a JSON object; ``None`` for any other value."""
     return value if isinstance(value, dict) else None
 
 

@@ -262,8 +262,10 @@ def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
         if record is not None and saved.cell not in owners:
             wanted = (saved.own, record.owner) if by_id else (record.owner, saved.own)
             free = (owner for owner in wanted if owner is not None and owner not in taken)
-            owner = owners[saved.cell] = next(free, None)
-            taken |= {owner} if owner else set()
+            owner = next(free, None)
+            owners[saved.cell] = owner
+            if owner:
+                taken.add(owner)
     return owners
 
 
@@ -336,7 +338,9 @@ def speaking(conversation: Conversation) -> list[str]:
 def _first(lines: list[str], others: str) -> list[str]:
     """Return the first lines, and one on the number of the others."""
     more = len(lines) - MOST_LINES
-    return [*lines[:MOST_LINES], *([f"… and {more:,} {others}."] if more > 0 else [])]
+    if more <= 0:
+        return lines
+    return [*lines[:MOST_LINES], f"… and {more:,} {others}."]
 
 
 def named(turn: Turn) -> str:

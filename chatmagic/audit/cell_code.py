@@ -265,7 +265,8 @@ def _tokens(text: str) -> frozenset[str]:
             if token.type == tokenize.NAME:
                 is_magic = before == "%" and token.string.startswith("chat")
                 names.add(_ELSEWHERE if is_magic else token.string)
-                names |= {f".{token.string}"} if before == "." else set()
+                if before == ".":
+                    names.add(f".{token.string}")
             before = token.string
     except (tokenize.TokenError, SyntaxError):
         pass  # the names before it count

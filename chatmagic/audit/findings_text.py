@@ -30,11 +30,17 @@ def findings_text(audits: Sequence[Audit], *, values: bool, summary: bool = Fals
     if len(audits) == 1:
         return "\n".join([*heads, *bodies])
     counts = Counter(audit.in_order for audit in audits)
-    words = [f"{counts[False]:,} of them with problems"] if counts[False] else []
-    words += [f"{counts[None]:,} not checked in every cell"] if counts[None] else []
+    words = []
+    if counts[False]:
+        words.append(f"{counts[False]:,} of them with problems")
+    if counts[None]:
+        words.append(f"{counts[None]:,} not checked in every cell")
     all_words = ", ".join(words) or "no problem"
     heads = [*heads, f"{len(audits):,} files, {all_words}.", *_pairs(audits)]
-    parts = [f"{one_line(a.path, WIDEST)}\n{body}" for a, body in zip(audits, bodies, strict=False)]
+    parts = [
+        f"{one_line(audit.path, WIDEST)}\n{body}"
+        for audit, body in zip(audits, bodies, strict=False)
+    ]
     return "\n\n".join(["\n".join(heads), *parts])
 
 

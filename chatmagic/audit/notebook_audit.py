@@ -116,8 +116,10 @@ def _row(
 
 def _is_in_order(place: PlacedTurn, unseen: float) -> bool | None:
     """Return whether a turn was asked after those above it; ``None`` if some may be unseen."""
+    if place.window.carries_as(place.turn):
+        return True
     # No output shows the turns that were asked unseen, or loaded, in a cell above.
-    return place.window.carries_as(place.turn) or (None if unseen <= place.cell else False)
+    return None if unseen <= place.cell else False
 
 
 def _judge_places(

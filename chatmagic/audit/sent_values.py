@@ -165,7 +165,7 @@ def _cell_findings(read: Notebook) -> Iterator[Finding]:
             gone.append(asking)
     for place, cells in edited.items():
         words = f"it was edited, or ran again, after {numbered(cells, 'cell')} sent it along"
-        if cells == [place] * len(cells):
+        if all(cell == place for cell in cells):
             words = "a cell that it sent along was removed or edited, or ran again"
         yield Finding((place,), words, is_fault=True)
     if gone:
@@ -188,8 +188,12 @@ def _texts(cell: NotebookCell) -> Iterator[str]:
         if text is None:
             return
         kind = json_at(output, "output_type")
-        (results if kind == "execute_result" else shown).append(text)
-        prints += [text] if kind == "stream" else []
+        if kind == "execute_result":
+            results.append(text)
+        else:
+            shown.append(text)
+        if kind == "stream":
+            prints.append(text)
     for parts in ([*shown, *results], ["".join(prints), *results], results, []):
         whole = "\n".join(filter(None, (template.as_shown(part).strip("\n") for part in parts)))
         yield template.cell_text(cell.source, whole[: template.MOST], len(whole))

@@ -96,7 +96,8 @@ class Examination:
         faults = self.marks["!!"]
         remarks = self.marks["!"]
         words = f"{counted(faults, 'thing') if faults else 'Nothing'} wrong"
-        words += f", {counted(remarks, 'warning')}" if remarks else ""
+        if remarks:
+            words += f", {counted(remarks, 'warning')}"
         self.show(
             f"{words}. {'One question was sent.' if self.has_asked else 'No request was sent.'}"
         )

@@ -72,8 +72,8 @@ class Kernel(ConfiguredEnvironment):
         """The kernel's live pages."""
         return LivePage(self.shell, self.session, self.settings)
 
-    def is_replaying(self) -> bool:
-        """Return whether nothing is sent, or a setting is wrong."""
+    def sends_nothing(self) -> bool:
+        """Return whether nothing can be sent: in a replay, or by a wrong setting."""
         return sends_nothing(self)
 
     # --- Requests of a session ---------------------------------------------------------------
@@ -179,7 +179,7 @@ class Kernel(ConfiguredEnvironment):
         used = (turn.asked_model for turn in self.session.conversation.known_turns.values())
         return [*dict.fromkeys((*self.settings.listed_models, *filter(is_model_name, used)))]
 
-    def has_run_again(self, cell: str) -> None:
+    def report_change(self, cell: str) -> None:
         """Report to the pages that a cell shows another output, if a turn carries it.
 
         Args:

@@ -73,7 +73,7 @@ class ChatMagics(KernelSettings, Magics):
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
         kernel = self.kernel
-        self.notes = CellNotes(self._shell, kernel.has_run_again)
+        self.notes = CellNotes(self._shell, kernel.report_change)
         once = ReplyOnce(self._shell, kernel.has_shown)
         completions = Completions(self._shell, commands.COMMANDS, kernel)
         others = OtherMagics(self._shell)

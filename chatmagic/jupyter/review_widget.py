@@ -158,10 +158,11 @@ class PageReview(Review):
         """Show the review in the output of the running cell."""
         shell = get_ipython()
         execution = None if shell is None else running(shell)
-        is_live = execution is not None and execution.is_live
         form = None if execution is None else _widget_class(execution)
         if form is None:
-            lines = [repr(self), _NO_PAGE, *([_NO_ANYWIDGET] if is_live else [])]
+            lines = [repr(self), _NO_PAGE]
+            if execution is not None and execution.is_live:
+                lines.append(_NO_ANYWIDGET)
             display({"text/plain": "\n".join(lines)}, raw=True)
             return
         widget = form()

@@ -75,7 +75,7 @@ class Status:
 
     def _state(self) -> str:
         """Return the way in which questions are answered, in a word or two."""
-        if self.kernel.is_replaying():
+        if self.kernel.sends_nothing():
             return "replay"
         try:
             answers = answer_file(self.kernel)
@@ -142,7 +142,7 @@ class Status:
         kernel = self.kernel
         rows = self._feature_rows(standing=True)
         try:
-            if not kernel.is_replaying():
+            if not kernel.sends_nothing():
                 endpoint = kernel.endpoint()
                 rows.append(("Service", service_words(endpoint)))
                 if not endpoint.is_emulator:

@@ -183,8 +183,8 @@ def in_full(title: str, turn: Turn, notes: str = "") -> Shown:
         f'<p style="{output.STATE_STYLE}">Reply</p>{reply_forms.reply_html(reply, turn.format)}'
         + "".join(f"<p><strong>{escape(visible(line))}</strong></p>" for line in states)
     )
-    title += f" ({notes})" if notes else ""
-    parts = (title, turn.as_typed, "", "Reply", reply, *states)
+    heading = f"{title} ({notes})" if notes else title
+    parts = (heading, turn.as_typed, "", "Reply", reply, *states)
     return html, "\n".join(map(to_terminal, parts))
 
 

@@ -272,7 +272,9 @@ def _plot(axes: Any) -> list[str]:
     lines += [_points(*points) for points in data]
     others = (*axes.images, *axes.texts, *axes.collections, *axes.patches)
     kinds = {type(mark).__name__ for mark in others} - {"PathCollection", "Rectangle"}
-    return [*lines, *([f"also drawn: {', '.join(sorted(kinds))}"] if kinds else [])]
+    if kinds:
+        lines.append(f"also drawn: {', '.join(sorted(kinds))}")
+    return lines
 
 
 def _points(word: str, mark: Any, x: Any, y: Any) -> str:

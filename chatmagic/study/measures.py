@@ -213,7 +213,7 @@ def _ranked_alpha(counts: Array, positions: Array | None) -> Statistic:
     return statistic
 
 
-def kappa(one: Array, other: Array) -> Estimate:
+def kappa(first: Array, second: Array) -> Estimate:
     """Return Cohen's kappa of two sides, each with shares of the labels in each row.
 
     A row counts once, however many answers it has: each pair of an answer of one side and one of
@@ -221,27 +221,27 @@ def kappa(one: Array, other: Array) -> Estimate:
     "A Coefficient of Agreement for Nominal Scales".
 
     Args:
-        one: rows by labels; each row adds up to 1.
-        other: the same of the other side.
+        first: rows by labels; each row adds up to 1.
+        second: the same of the other side.
     """
     np = library("numpy")
-    table = one.T @ other
+    table = first.T @ second
     chance = (table.sum(axis=0) * table.sum(axis=1)).sum()
-    if not len(one) or chance == table.sum() ** 2:
-        return Estimate(None, None, None, len(one))
+    if not len(first) or chance == table.sum() ** 2:
+        return Estimate(None, None, None, len(first))
     value = library("statsmodels.stats.inter_rater").cohens_kappa(table, return_results=False)
-    agreeing = (one * other).sum(axis=1)
+    agreeing = (first * second).sum(axis=1)
 
     def statistic(weights: Array) -> Array:
         """Return the measure of each resample."""
         number = weights.sum(axis=1)
-        by_chance = ((weights @ one) * (weights @ other)).sum(axis=1) / number**2
+        by_chance = ((weights @ first) * (weights @ second)).sum(axis=1) / number**2
         with np.errstate(invalid="ignore", divide="ignore"):
             result: Array = (weights @ agreeing / number - by_chance) / (1 - by_chance)
         return result
 
-    fewest = min(others(one), others(other))
-    return _estimate(statistic, len(one), float(value), others=fewest)
+    fewest = min(others(first), others(second))
+    return _estimate(statistic, len(first), float(value), others=fewest)
 
 
 def proportion(right: int, rows: int) -> Estimate:

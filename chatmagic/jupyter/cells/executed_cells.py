@@ -217,10 +217,10 @@ class CellNotes(Mapping[str, str]):
 
     Args:
         shell: the shell.
-        has_run_again: called with the key of a cell whose source, output or error has changed.
+        on_change: called with the key of a cell whose source, output or error has changed.
     """
 
-    def __init__(self, shell: InteractiveShell, has_run_again: Callable[[str], object]) -> None:
+    def __init__(self, shell: InteractiveShell, on_change: Callable[[str], object]) -> None:
         """Start with the running cell."""
         self.error: Value | None = None
         """The last error of one of the user's cells, to be sent along; ``None`` for none."""
@@ -231,7 +231,7 @@ class CellNotes(Mapping[str, str]):
         self.markdown: dict[str, CellRun] = {}
         """The Markdown cells that were listed above a question."""
         self._shell = shell
-        self._has_run_again = has_run_again
+        self._on_change = on_change
         self._output: KeptOutput | None = None
         self._execution: str | None = None
         self._source: str | None = None
@@ -345,7 +345,7 @@ class CellNotes(Mapping[str, str]):
             del runs[next(iter(runs))]
         self.runs = runs
         if before is not None and before.digest != run.digest:
-            self._has_run_again(run.key)
+            self._on_change(run.key)
 
     def edit_markdown(self, sources: Mapping[str, str]) -> None:
         """Note the new sources of Markdown cells, if they were listed above a question.
@@ -369,7 +369,7 @@ class CellNotes(Mapping[str, str]):
             # Other threads read the mapping meanwhile.
             self.markdown = {**self.markdown, cell.key: cell}
             if before is not None and before.source != cell.source:
-                self._has_run_again(cell.key)
+                self._on_change(cell.key)
 
     def _note_error(self, result: ExecutionResult, source: str, names: CellNames) -> str:
         """Note the error of one of the user's cells, and return it as text; empty for none."""

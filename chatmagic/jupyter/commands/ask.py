@@ -370,7 +370,7 @@ def _with_markdown(
     listed = with_markdown(kernel.shell, kernel.settings.notes, above)
     if listed is not None:
         return listed, ()
-    if execution.audience == "machine" and not (parsed.dry or kernel.is_replaying()):
+    if execution.audience == "machine" and not (parsed.dry or kernel.sends_nothing()):
         # The output of a machine's reply has no notes.
         kernel.notify(f"Note: {_NO_MARKDOWN}. {_NAME_IT}")
     return above, (_NO_MARKDOWN,)

@@ -105,7 +105,7 @@ def _new_connection_rows(kernel: Kernel, server: Server | None) -> Iterator[tupl
     endpoint = kernel.endpoint()
     # The output does not name the source of a key, so that a replay without a key repeats it.
     lacks_key = endpoint.key is None and running(kernel.shell).audience != "machine"
-    yield "Service", service_words(endpoint, of_key=lacks_key and not kernel.is_replaying())
+    yield "Service", service_words(endpoint, of_key=lacks_key and not kernel.sends_nothing())
     if not endpoint.is_emulator:
         yield "Posted to", f"{endpoint.posted_to()}. Nothing was sent."
     yield from address_rows(kernel)
@@ -159,7 +159,7 @@ def _show_or_find(kernel: Kernel) -> None:
 
 def _find_servers(kernel: Kernel) -> None:
     """Print the servers that run on this machine at their usual ports, with their models."""
-    if kernel.is_replaying():
+    if kernel.sends_nothing():
         print("Not connected, and with these settings nothing is sent (%chat_cassette).")
         return
     servers = local_servers.known()
@@ -209,7 +209,7 @@ def _login(kernel: Kernel, given: Arguments) -> None:
 
     The key belongs to the address that is connected now, and goes nowhere else.
     """
-    if kernel.is_replaying() and not given.options:
+    if kernel.sends_nothing() and not given.options:
         print("With these settings nothing is sent (%chat_cassette), so no key is needed.")
         return
     endpoint = kernel.endpoint()
@@ -236,7 +236,7 @@ def _ask_for_missing_key(kernel: Kernel) -> None:
     it goes nowhere before a person agrees.
     """
     endpoint = kernel.endpoint()
-    is_watched = running(kernel.shell).audience != "machine" and not kernel.is_replaying()
+    is_watched = running(kernel.shell).audience != "machine" and not kernel.sends_nothing()
     if endpoint.key is not None or endpoint.is_keyless or not is_watched:
         return
     shown = endpoint.shown_place()
@@ -329,7 +329,8 @@ def _front_end(kernel: Kernel) -> Line:
     name, shows = _FRONT_ENDS[execution.audience]
     if host is not None and execution.audience != "text":
         name = host.name  # a terminal in a host is none of its pages
-    shows += ", updated as it arrives" if execution.is_live else ""
+    if execution.is_live:
+        shows += ", updated as it arrives"
     words = f"{name}: {shows}"
     bridge = kernel.page.bridge
     # The bridge opens with the first question, and knows only Jupyter's pages.

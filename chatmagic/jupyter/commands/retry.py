@@ -78,7 +78,7 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
     asks = [ask]
     for flag, parsed_lines in settings.items():
         asks = [_with_setting(ask, flag, parsed) for ask in asks for parsed in parsed_lines]
-    is_sent = not kernel.is_replaying()
+    is_sent = not kernel.sends_nothing()
     if len(asks) > _FEW and is_sent and "--yes" not in given.options:
         takes = stale_cells.cost(kernel.session, len(asks))
         _agree(f"{len(asks)} requests{takes and f': {takes}'}.")

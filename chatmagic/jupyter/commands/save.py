@@ -164,7 +164,9 @@ def _ipynb(conversation: Conversation, options: _Options) -> str:
         name = item.digest if isinstance(item, Turn) else digest(item.facts)
         id = f"chat-{number}-{name[:8]}"
         if not isinstance(item, Turn):
-            cells += [(id, item.source, output.of_steering(item))] if item.source else []
+            # An item that names a missing turn has no source.
+            if item.source:
+                cells.append((id, item.source, output.of_steering(item)))
             continue
         record = records[item.number]
         flags = magic_line.typed_options(item)

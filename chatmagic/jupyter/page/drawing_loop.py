@@ -115,9 +115,12 @@ class WordCount:
         Args:
             text: the fragment.
         """
-        goes_on = self._in_word and text and not text[0].isspace()
-        self.count += len(text.split()) - bool(goes_on)
-        self._in_word = not text[-1].isspace() if text else self._in_word
+        if not text:
+            return
+        self.count += len(text.split())
+        if self._in_word and not text[0].isspace():
+            self.count -= 1
+        self._in_word = not text[-1].isspace()
 
 
 class ReplyUnderWay:
