@@ -36,6 +36,7 @@ CHROMIUM: Final = (
 
 FRONT_ENDS_OWN: Final = (
     "(reading 'schema')",
+    "(reading 'last_modified')",
     "Could not restore the debugger state",
     "Command 'filebrowser:open-path' not registered",
 )
@@ -43,6 +44,11 @@ FRONT_ENDS_OWN: Final = (
 FONTS: Final = re.compile("/static/(lab|notebook)/[0-9a-f]+[.]woff2?$")
 """A server finds a static file by its bare name where it found it first. JupyterLab's fonts and
 Notebook 7's have the same names: the front end that asks second is forbidden the other's."""
+
+FAILED: Final = """[...notebook.model.cells].filter(cell => cell.type === 'code'
+    && !(cell.getMetadata('tags') ?? []).includes('raises-exception')
+    && cell.outputs.toJSON().some(output => output.output_type === 'error'))"""
+"""The cells with an error that is not expected; the page runs none behind one."""
 
 # In the page: give the panel of a notebook by its path, and the notebook's cells.
 FIND: Final = """

@@ -12,17 +12,12 @@ from typing import Any
 import pytest
 from lessons import NOTEBOOKS, fresh, read, write
 from project import files
-from rig import Book, Tabs
+from rig import FAILED, Book, Tabs
 
 from chatmagic.conversation.record import FIELD, is_sealed
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 """A reference to a widget, which only its kernel can follow; nbval leaves it aside, too."""
-
-FAILED = """[...notebook.model.cells].filter(cell => cell.type === 'code'
-    && !(cell.getMetadata('tags') ?? []).includes('raises-exception')
-    && cell.outputs.toJSON().some(output => output.output_type === 'error'))"""
-"""The cells with an error that is not expected; the page runs none behind one."""
 
 ENDED = f"""{FAILED}.length > 0 || (cell => cell.executionCount && cell.executionState === 'idle')(
     notebook.model.cells.get(given))"""
