@@ -238,7 +238,11 @@ def cell(row: Mapping[str, Any], column: str) -> Any:
     if isinstance(row[IT], RowReply) and hasattr(row[IT], column):
         return getattr(row[IT], column)
     names = one_line(", ".join(name for name in row if name != IT), _SHOWN) or "no columns"
-    raise InputError(f"The table has no column {one_line(repr(column))}; it has {names}.")
+    raise InputError(
+        f"The table has no column {one_line(repr(column))}; it has {names}.",
+        # A map that asked each row once has no column of several answers.
+        hint='repeats="reply" takes the one answer of each row.' if "reply" in row else None,
+    )
 
 
 def _several(value: Any) -> list[Any]:

@@ -131,6 +131,14 @@ def test_what_cannot_be_read_is_one_line(frame: Any, gold: Any, message: str) ->
     assert caught.value.message.startswith(message)
 
 
+def test_a_table_with_one_answer_a_row_names_its_column() -> None:
+    """As a map returns it that asked each row once; that column can be measured."""
+    with pytest.raises(InputError) as caught:
+        read_all([{"reply": "a"}])
+    assert caught.value.hint == 'repeats="reply" takes the one answer of each row.'
+    assert read_all([{"reply": "a"}], "reply").rows == (("a",),)
+
+
 def test_a_level_needs_what_it_measures() -> None:
     """Numbers, or words with an order; names need nothing."""
     ordinal = Scale.of("ordinal", ["low", "high"])
