@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ from typing import Any, Final
 
 import pytest
 import yaml  # type: ignore[import-untyped] # its types are a package of their own
+from libraries import library
 from project import ROOT, files
 from shells import Shell
 from traitlets.config.loader import PyFileConfigLoader
@@ -31,15 +34,14 @@ HANDED_IN = ROOT / "tests" / "samples" / "saved_notebook.ipynb"
 """What a student handed in."""
 FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS: Final = {
-    "chatmagic install": "changes this environment; its own tests run it",
     "jupyter lab": "a server, which tests/browser starts",
-    "jupyter nbconvert": "test_paper converts with it",
-    "nbstripout": "test_git strips with it",
-    "pandoc": "a program of its own",
+    "jupyter nbconvert --to pdf": "needs LaTeX; test_paper converts with the same template",
     "pip": "fetches from a registry",
     "pytest": "test_notebooks and test_pytest_plugin run it",
 }
 """Beginnings of lines that do not run here, and why; a shell reads these lines, too."""
+OTHERS: Final = {"jupyter": "nbconvert", "nbstripout": "nbstripout", "pandoc": "pypandoc"}
+"""Programs of others, and the package of each; the last test runs their lines."""
 NOT_RUN: Final = {
     "{toctree}": "a list for Sphinx",
     "tex": "test_paper makes a document with it",
@@ -111,7 +113,7 @@ class Reader:
     def _line(self, line: str) -> str:
         """Run a shell's line, and return what it showed."""
         _syntax(line)
-        if re.sub(r"^(\w+=\S+ )*", "", line).startswith(tuple(PROGRAMS)):
+        if re.sub(r"^(\w+=\S+ )*", "", line).startswith((*PROGRAMS, *OTHERS)):
             return ""
         *_, last = _parts(shlex.split(line, comments=True), "|")
         command, *target = _parts(last, ">")
@@ -162,6 +164,7 @@ def test_each_block_runs_as_printed(
 ) -> None:
     """The blocks of a page run in order, and show what the page says."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.prefix", str(tmp_path))  # where chatmagic install writes
     Path("submissions").mkdir()
     shutil.copy(HANDED_IN, "submissions")
     monkeypatch.setattr("builtins.input", lambda _: "y")
@@ -169,3 +172,29 @@ def test_each_block_runs_as_printed(
     reader = Reader(shell, monkeypatch, capsys)
     for block in blocks(name):
         reader.read(block)
+
+
+@pytest.mark.release
+def test_each_line_of_other_programs_runs_as_printed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They convert ``paper.ipynb``, and set up a repository of git."""
+    packages = [Path(library(name).__file__).parent for name in OTHERS.values()]
+    # A package's program is beside Python's own; that of pypandoc is in a folder of its own.
+    folders = [Path(sys.executable).parent, *(package / "files" for package in packages)]
+    monkeypatch.setenv("PATH", os.pathsep.join([os.environ["PATH"], *map(str, folders)]))
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(HANDED_IN, "paper.ipynb")
+    subprocess.run(["git", "init", "-q"], check=True)  # noqa: S607 - the system's git
+    shell = [each for path in PAGES for each in blocks(path.stem) if each.language == "sh"]
+    lines = [line for block in shell for line in block.code.splitlines()]
+    ran = [
+        line
+        for line in lines
+        if line.startswith(tuple(OTHERS)) and not line.startswith(tuple(PROGRAMS))
+    ]
+    for line in ran:
+        subprocess.run(shlex.split(line), check=True, capture_output=True)
+    assert {line.partition(" ")[0] for line in ran} == set(OTHERS)
+    assert Path("paper.docx").is_file()
+    assert Path(".gitattributes").is_file()
