@@ -75,8 +75,8 @@ Names = dict[tuple[str, ...], str]
 def names_of(items: Iterable[Interaction], known: Names | None = None) -> Names:
     """Return the names of exchanges.
 
-    Its request's digest covers the turns that an exchange carried, but for their Markdown cells. Of
-    two that differ in these alone, the first in the file has the name.
+    The name of an exchange comes from its request's digest, which covers the turns that it carried,
+    but not their Markdown cells. Of two that differ in these alone, the first in the file has it.
 
     Args:
         items: the exchanges, in their order.

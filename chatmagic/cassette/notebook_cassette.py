@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from chatmagic._json import (
-    shared_fields,
-)
+from chatmagic._json import with_shared_fields
 from chatmagic.archive import notebook, restore
 from chatmagic.archive.interaction import DIGITS, Interaction, headers_for, instructions_name
 from chatmagic.conversation.question import ASKED_FOR_THE_REST
@@ -74,7 +72,7 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
         typed = None
         turn = None
         before = (*before, record.continues)
-    return Interaction(
+    interaction = Interaction(
         request=record.request,
         prompt=prompt,
         before=tuple(digest[:DIGITS] for digest in before),
@@ -85,9 +83,9 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
         owner=record.owner,
         headers=headers_for(record.credits, record.date),
         text=text,
-        **shared_fields(record, BodyFacts),
         took=record.took,
         seconds=record.seconds,
         origin=record.recorded or ("live" if record.origin == "replay" else record.origin),
         known_turn=turn and turn[:DIGITS],
     )
+    return with_shared_fields(interaction, record, BodyFacts)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any, Final
 
-from chatmagic._json import shared_fields
+from chatmagic._json import with_shared_fields
 from chatmagic._log import log_swallowed
 from chatmagic.archive.interaction import KEPT_HEADERS, Interaction
 from chatmagic.cassette.cassette import Lookup
@@ -167,8 +167,8 @@ def recorded(
         origin="emulator" if exchange.origin == "emulator" else "live",
     )
     if reply.state == "complete":
-        facts = shared_fields(reply, BodyFacts)
-        interaction = replace(interaction, text=reply.text, **facts)
+        interaction = replace(interaction, text=reply.text)
+        interaction = with_shared_fields(interaction, reply, BodyFacts)
     elif (error := _error(bytes(exchange.body), keys)) is not None:
         interaction = replace(interaction, error=error)
     else:
@@ -200,12 +200,12 @@ def _stream(interaction: Interaction) -> Iterator[bytes]:
     """Return a reply as a stream, with an event for each of its lines (facts 6, 7)."""
     for line in (interaction.text or "").splitlines(keepends=True):
         yield sse.encode_event(Chunk(line).to_json())
-    yield sse.encode_event(Chunk(**shared_fields(interaction, BodyFacts)).to_json())
+    yield sse.encode_event(with_shared_fields(Chunk(), interaction, BodyFacts).to_json())
     yield sse.encode_done()
 
 
 def _document(interaction: Interaction) -> Iterator[bytes]:
     """Return a reply, or an error, as one JSON document (facts 4, 8)."""
     text = interaction.text
-    reply = Chunk(text or "", whole=True, **shared_fields(interaction, BodyFacts)).to_json()
-    yield json.dumps(interaction.error if text is None else reply).encode()
+    reply = with_shared_fields(Chunk(text or "", whole=True), interaction, BodyFacts)
+    yield json.dumps(interaction.error if text is None else reply.to_json()).encode()

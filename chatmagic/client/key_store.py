@@ -186,7 +186,8 @@ class KeyStore:
             gone = [UNFINISHED] if is_cleared else []
             kept = self._read()
             if place in kept:
-                gone += [] if kept.pop(place) is None else ["private file"]
+                if kept.pop(place) is not None:
+                    gone.append("private file")
                 self._write(kept)
         return gone
 

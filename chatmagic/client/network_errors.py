@@ -19,7 +19,7 @@ import urllib3
 
 from chatmagic.advice import SETTINGS, Sentences, longer_timeout, sentences
 from chatmagic.client.clock import Clock
-from chatmagic.client.proxies import proxy_in_force
+from chatmagic.client.proxies import proxy_of
 from chatmagic.errors import (
     COST_UNKNOWN,
     PROXY_NAMED,
@@ -219,7 +219,7 @@ def _connect_error(causes: Sequence[BaseException], at: str, name: str) -> Conne
 
 def _on_the_way(url: str) -> str:
     """Return the sentence on the proxy of an address; empty without a proxy."""
-    proxy = proxy_in_force(url)
+    proxy = proxy_of(url)
     return "" if proxy is None else f"The proxy on the way is {proxy}."
 
 

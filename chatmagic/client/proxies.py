@@ -41,7 +41,7 @@ def proxies_for(url: str) -> dict[str, str]:
     return {} if is_loopback(url) else get_environ_proxies(url)
 
 
-def proxy_in_force(url: str) -> Proxy | None:
+def proxy_of(url: str) -> Proxy | None:
     """Return the proxy through which an address is reached; ``None`` for none.
 
     Args:

@@ -91,12 +91,12 @@ def hosted_server(base_url: str) -> Server | None:
 @functools.cache
 def _hosted_origins() -> frozenset[str]:
     """Return the origins of the hosted services in chatmagic's own list."""
-    addresses = [server.base_url for server in _ours().values()]
+    addresses = [server.base_url for server in _own_list().values()]
     return frozenset(origin(address) for address in addresses if not is_loopback(address))
 
 
 @functools.cache
-def _ours() -> Mapping[str, Server]:
+def _own_list() -> Mapping[str, Server]:
     """Return the servers in chatmagic's own list."""
     return _read(Path(__file__).with_name(SERVERS_FILE), {})
 
@@ -108,7 +108,7 @@ def known_servers() -> dict[str, Server]:
         InputError: the user's file cannot be read.
     """
     own = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True) / SERVERS_FILE
-    return _read(own, _ours())
+    return _read(own, _own_list())
 
 
 def _read(path: Path, ours: Mapping[str, Server]) -> dict[str, Server]:

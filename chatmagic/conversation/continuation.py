@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from itertools import takewhile
 from typing import Final, Literal, TypeAlias, cast
 
-from chatmagic._json import digest, shared_fields
+from chatmagic._json import digest, with_shared_fields
 from chatmagic.conversation.question import Format
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.turn import Turn
@@ -184,8 +184,7 @@ def joined_turn(first: Turn, part: Turn) -> Turn:
         instructions=first.instructions,
     )
     record = replace(
-        first.record or record,
-        **shared_fields(reply, ReplyFacts),
+        with_shared_fields(first.record or record, reply, ReplyFacts),
         owner=record.owner,
         reply=digest(text),
         turn=record.turn if first.missing else turn.digest,
@@ -298,7 +297,7 @@ def _completes_line(first: str, second: str) -> bool:
     *above, line = first.split("\n")
     rest, is_whole, _ = second.partition("\n")
     is_same = str.__eq__ if is_whole else str.startswith
-    if line.strip() and any(is_same(each, line + rest) for each in above):
+    if line.strip() and any(is_same(earlier, line + rest) for earlier in above):
         return True
     word = re.search(r"\w+\Z", line)
     end = re.match(r"\w+", rest)

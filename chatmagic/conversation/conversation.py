@@ -239,7 +239,7 @@ class Conversation:
             by_question[turn.first] = (*by_question.get(turn.first, ()), turn)
         return {number: by_question[turn.first] for number, turn in self._now.asked.items()}
 
-    def in_force(self, owner: str) -> Turn | None:
+    def current_turn_of(self, owner: str) -> Turn | None:
         """Return the live turn with a reply to the question that a cell shows, if there is one.
 
         Args:

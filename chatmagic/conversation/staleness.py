@@ -167,7 +167,7 @@ class Causes:
         place = turn.asker or ("" if turn.owner is None else self._label(turn.owner))
         return Cause(f"because {clause.format(place or 'a cell')}", turn.owner)
 
-    def _in_force(self, item: Item | None) -> Item | None:
+    def _current(self, item: Item | None) -> Item | None:
         """Return the current turn with the question of an item; any other item as it is."""
         turn = reply_of(item)
         return item if turn is None else self._replies.get(turn.first, (None,))[0]
@@ -183,7 +183,7 @@ class Causes:
         for slot in self.now.slots:
             newest = slot.newest
             turn = reply_of(slot.newest)
-            shown = [self._in_force(item) for item in (*slot.items, turn)]
+            shown = [self._current(item) for item in (*slot.items, turn)]
             if newest is None or any(item and item.reads == newest.reads for item in shown):
                 continue
             if isinstance(newest, Turn | Replacement):

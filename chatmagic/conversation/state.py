@@ -200,7 +200,7 @@ class State:
         return tuple(added)
 
     def without(self, kind: ChangeKind, questions: Collection[int]) -> tuple[State, Change]:
-        """Remove questions with their replies, as a change to undo.
+        """Return the state without questions and their replies, and the change, to undo it.
 
         Args:
             kind: the kind of change.

@@ -191,11 +191,11 @@ class Instructions(Steering):
         Args:
             place: the place just below the item.
         """
-        place.instructions = self.in_force
+        place.instructions = self.below
         place.instructed_by = self.owner
 
     @property
-    def in_force(self) -> Value | None:
+    def below(self) -> Value | None:
         """The instructions in requests below; ``None`` if they end the instructions above."""
         return self.value if self.text else None
 

@@ -169,7 +169,8 @@ def bare(asked: _AskedT) -> _AskedT:
         if value.kind is None or not rest.startswith(text):
             break
         rest = rest.removeprefix(text)
-        front += "" if value.kind == "markdown" else text
+        if value.kind != "markdown":
+            front += text
     return replace(asked, prompt=front + rest)
 
 

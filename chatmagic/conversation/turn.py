@@ -8,7 +8,7 @@ from itertools import islice, takewhile
 from typing import Final
 
 from chatmagic._cached import cached_property
-from chatmagic._json import chain_digest, digest, shared_fields, turn_digest
+from chatmagic._json import chain_digest, digest, turn_digest, with_shared_fields
 from chatmagic.conversation.question import NO_PARAMETERS, RequestFacts, Value
 from chatmagic.conversation.record import Record
 from chatmagic.models import Message, Reply, ReplyFacts, State
@@ -272,7 +272,8 @@ class Turn(RequestFacts):
             shown: digests of the turns that a cell shows.
         """
         record = Record(
-            **shared_fields(self.reply, ReplyFacts),
+            state=self.reply.state,
+            origin=self.reply.origin,
             prompt=self.as_typed,
             values=self.values,
             owner=self.owner,
@@ -284,6 +285,7 @@ class Turn(RequestFacts):
             instructions=self.instructions and self.instructions.bare,
             placeholder=self.placeholder,
         )
+        record = with_shared_fields(record, self.reply, ReplyFacts)
         return self.carried.listed_in(record, shown)
 
     def changed_cell(self, cells: Mapping[str, str]) -> str | None:

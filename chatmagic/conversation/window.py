@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
+from chatmagic._cached import cached_property
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import MAIN, NOTHING, Carried, Turn
 from chatmagic.models import Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Window:
     """Turns that a request carries at its place.
 
@@ -44,7 +45,7 @@ class Window:
         """The thread's turns above the place, including hidden turns."""
         return tuple(self.line[: self.index])
 
-    @property
+    @cached_property
     def turns(self) -> tuple[Turn, ...]:
         """The turns that the request carries, oldest first."""
         above = self.above

@@ -25,7 +25,7 @@ from chatmagic.advice import Place, model_of_server, note_at
 from chatmagic.client import config, key_store
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
-from chatmagic.client.proxies import proxy_in_force
+from chatmagic.client.proxies import proxy_of
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatError
 from chatmagic.models import Message
@@ -225,7 +225,7 @@ def connection(examination: Examination) -> Iterator[Line]:
     if examination.is_emulator:
         yield Line("ok", "connection", "the emulator needs none")
         return
-    yield Line("ok", "proxy", str(proxy_in_force(at.origin) or "none"))
+    yield Line("ok", "proxy", str(proxy_of(at.origin) or "none"))
     # Without the key, which a connection does not need.
     HttpTransport(ServiceSetup(at, examination.environment.settings.timeout)).connect(Halt())
     yield Line("ok", "connection", "made, and closed again")

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from chatmagic import _json
 from chatmagic.protocol.credits import JOINT, Headers, date, header_value, http_date
@@ -189,22 +190,29 @@ def time_fields(value: object) -> tuple[Field, ...]:
         value: parsed JSON, searched to a limit.
     """
     fields: list[Field] = []
-    waiting = [value]
+    waiting = deque([value])
     for _ in range(MOST_VALUES):
         if not waiting:
             break
-        item = waiting.pop(0)
+        item = waiting.popleft()
+        held: Iterable[object] = ()
         if isinstance(item, Mapping):
-            for name, inner in item.items():
-                folded = _folded(str(name)[:LONGEST_VALUE])
-                fields += _time_fields(folded, inner)
-                if isinstance(inner, Mapping):
-                    for part, held in inner.items():
-                        fields += _time_fields(_of_part(folded, str(part)), held)
-            waiting += [inner for inner in item.values() if isinstance(inner, Mapping | list)]
+            fields += _fields_of_object(item)
+            held = item.values()
         elif isinstance(item, list):
-            waiting += [inner for inner in item if isinstance(inner, Mapping | list)]
+            held = item
+        waiting += [inner for inner in held if isinstance(inner, Mapping | list)]
     return tuple(fields)
+
+
+def _fields_of_object(item: Mapping[Any, Any]) -> Iterator[Field]:
+    """Yield the fields of one object that may tell a time, and those of the objects in it."""
+    for name, inner in item.items():
+        folded = _folded(str(name)[:LONGEST_VALUE])
+        yield from _time_fields(folded, inner)
+        if isinstance(inner, Mapping):
+            for part, held in inner.items():
+                yield from _time_fields(_of_part(folded, str(part)), held)
 
 
 def _time_fields(name: str, value: object) -> list[Field]:

@@ -39,7 +39,8 @@ def split_unopened(text: str) -> tuple[str, str]:
             break
         begin = mark.end()
         before = text[max(mark.start() - _LINE, 0) : mark.start()].rpartition("\n")[2]
-        is_code = fences % 2 or before.count("`") % 2
+        is_in_block = fences % 2 == 1
+        is_code = is_in_block or before.count("`") % 2 == 1
         if not is_code and before[-1:] not in {*_QUOTES}:
             return text[: mark.start()].strip(), text[mark.end() :].lstrip()
     return "", text

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Final
 
-from chatmagic._json import shared_fields
+from chatmagic._json import with_shared_fields
 from chatmagic._log import swallowed
 from chatmagic.advice import Place
 from chatmagic.archive import output
@@ -95,7 +95,7 @@ class Ask(RequestFacts):
             prompt: the question.
             options: the options, such as those of a magic's line.
         """
-        return cls(prompt, **shared_fields(options, Parameters))
+        return with_shared_fields(cls(prompt), options, Parameters)
 
     @classmethod
     def of_turn(cls, turn: Turn) -> Ask:
@@ -105,9 +105,8 @@ class Ask(RequestFacts):
             turn: the turn.
         """
         own = own_instructions(turn)
-        return cls(
-            **shared_fields(turn, RequestFacts), instructions=None if own is None else own.text
-        )
+        ask = cls(turn.prompt, instructions=None if own is None else own.text)
+        return with_shared_fields(ask, turn, RequestFacts)
 
     def refuse_empty(self) -> None:
         """Raise an error if the prompt is empty, or no text.

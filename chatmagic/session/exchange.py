@@ -20,7 +20,7 @@ from chatmagic.conversation.question import RequestFacts
 from chatmagic.errors import ChatInterrupted
 from chatmagic.models import Reply
 from chatmagic.protocol.request import Request
-from chatmagic.session.source import SERVICE, Source
+from chatmagic.session.source import SERVICE, AnswerSource
 
 Entry = Literal[AskEntry, "map", "models", "doctor"]
 """Place of a request."""
@@ -76,7 +76,7 @@ class Sending:
     halt: Halt = field(default_factory=Halt)
     receiver: Receiver = field(default_factory=Receiver)
     question: RequestFacts | None = None
-    source: Source = SERVICE
+    source: AnswerSource = SERVICE
     through: Callable[[Transport], Transport] | None = None
 
 

@@ -143,44 +143,51 @@ class Meter:
             account: identity of its account.
             is_question: whether it is a question, whose cost is an estimate for the next one.
         """
-        after = None if seen is None else seen.credits.remaining
         last = self.latest.get(account)
-        if seen is None or after is None:
-            self.unknown += last is None
-            self.awaited += last is not None
+        if seen is None or seen.credits.remaining is None:
+            if last is None:
+                self.unknown += 1
+            else:
+                self.awaited += 1
             return UNKNOWN
+        after = seen.credits.remaining
         is_alone = self.batch == 1
-        before = None if last is None else last.credits.remaining
-        is_lower = before is not None and after <= before
         is_comparable = last is not None and last.period == seen.period
-        if before is None or not is_comparable or (is_alone and not is_lower):
-            self.latest[account] = seen
-            self.fallen = 0
-            self.figures = 0
-            self.unknown += self.awaited + 1
-            self.awaited = 0
+        before = last.credits.remaining if last is not None and is_comparable else None
+        if before is None or (is_alone and after > before):
+            self._begin_anew(seen, account)
             return Cost(after=after)
-        # The fall of an overtaken answer counts as 0, so the sum of all falls is right.
-        took = 0
-        awaited = self.awaited
-        if is_lower:
-            took = before - after
+        shows_others = is_alone and self.awaited > 0
+        took = max(before - after, 0)
+        if after <= before:
             self.latest[account] = seen
             self.awaited = 0
+        # The fall of an overtaken answer counts as 0, so the sum of all falls is right.
         self.falls += took
         self.fallen += took
         self.figures += 1
-        if is_alone and awaited:
+        if shows_others:
             return Cost(before=before, after=after, took=took, sure="several")
         # Rounded up: the ended requests have taken no more than the whole fall.
-        share = took if is_alone else -(-self.fallen // self.figures)
-        sure: Sure = "alone" if is_alone else "several"
+        share = took if is_alone else math.ceil(self.fallen / self.figures)
         if is_question:
-            # A later mean of a batch is more exact, and no earlier one was too low.
-            for at in range(-min(self.figures - 1, len(self.costs)), 0):
-                self.costs[at] = min(self.costs[at], share)
-            self.costs.append(share)
-        return Cost(before, after, took, share, sure)
+            self._note_cost(share)
+        return Cost(before, after, took, share, "alone" if is_alone else "several")
+
+    def _begin_anew(self, seen: Figures, account: object) -> None:
+        """Take figures that no earlier ones can be compared with as the first ones."""
+        self.latest[account] = seen
+        self.fallen = 0
+        self.figures = 0
+        self.unknown += self.awaited + 1
+        self.awaited = 0
+
+    def _note_cost(self, share: int) -> None:
+        """Add the cost of a question to the known ones."""
+        # A later mean of a batch is more exact, and no earlier one was too low.
+        for at in range(-min(self.figures - 1, len(self.costs)), 0):
+            self.costs[at] = min(self.costs[at], share)
+        self.costs.append(share)
 
     def refuse(self, seen: Figures, account: object) -> Cost:
         """Return the cost of a refused request, which took nothing; its figures are the latest.

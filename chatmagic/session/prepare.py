@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Protocol
 
 from chatmagic import _json
-from chatmagic._json import shared_fields
+from chatmagic._json import with_shared_fields
 from chatmagic.conversation import continuation, likely_mistakes, template
 from chatmagic.conversation.question import (
     NO_PARAMETERS,
@@ -31,7 +31,7 @@ from chatmagic.render import reply_forms
 from chatmagic.safe_text import counted, one_line
 from chatmagic.session import forms
 from chatmagic.session.events import Ask
-from chatmagic.session.source import SERVICE, Source
+from chatmagic.session.source import SERVICE, AnswerSource
 
 
 class Setup(Protocol):
@@ -66,7 +66,7 @@ class Prepared:
     digest: str
     notes: tuple[str, ...]
     left_out: int = 0
-    source: Source = SERVICE
+    source: AnswerSource = SERVICE
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -202,13 +202,19 @@ def keep(prepared: Prepared, reply: Reply, earlier: Sequence[Turn]) -> tuple[Tur
 def _turn(prepared: Prepared, reply: Reply) -> Turn:
     """Return the turn of a question: the question, the turns it carried, and the reply."""
     window = prepared.window
-    facts = shared_fields(prepared.ask, RequestFacts)
-    facts["asked_model"] = _json.whole_text(prepared.request.extra.get("model"))
+    turn = Turn(
+        prompt=prepared.ask.prompt,
+        reply=reply,
+        carried=window.carried,
+        instructions=window.instructions,
+    )
+    turn = with_shared_fields(turn, prepared.ask, RequestFacts)
+    turn = replace(turn, asked_model=_json.whole_text(prepared.request.extra.get("model")))
     if prepared.left_out:
         # In the conversation it is like a turn that was asked with --last.
-        facts["last"] = len(window.turns)
-        reply = replace(reply, left_out=prepared.left_out)
-    return Turn(**facts, reply=reply, carried=window.carried, instructions=window.instructions)
+        shorter = replace(reply, left_out=prepared.left_out)
+        turn = replace(turn, last=len(window.turns), reply=shorter)
+    return turn
 
 
 def _record_of(prepared: Prepared, turn: Turn, earlier: Sequence[Turn]) -> Record:

@@ -27,7 +27,7 @@ from chatmagic.session.environment import Environment, RequestSettings
 from chatmagic.session.exchange import Answer, Sending, send_request
 from chatmagic.session.feature import Feature, Line, Setting, one_of
 from chatmagic.session.prepare import Prepared
-from chatmagic.session.source import AnswerFile, Source
+from chatmagic.session.source import AnswerFile, AnswerSource
 
 CASSETTE_MODES: Final = {
     "record": "recorded requests are answered from it, others are sent and saved",
@@ -39,8 +39,8 @@ _OTHER_COPY: Final = "Put back a whole copy of the file, or choose another one."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CassetteSource(Source):
-    """Source that the active cassette found for a question.
+class CassetteSource(AnswerSource):
+    """AnswerSource that the active cassette found for a question.
 
     Args:
         lookup: the answer that it holds, or the source that it names.

@@ -11,8 +11,8 @@ from chatmagic.session.environment import RequestSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Source of the answer to one question; this one is the service.
+class AnswerSource:
+    """AnswerSource of the answer to one question; this one is the service.
 
     Args:
         name: its name, under which its client is kept.
@@ -47,7 +47,7 @@ class Source:
         return reply
 
 
-SERVICE: Final = Source()
+SERVICE: Final = AnswerSource()
 """The service as the source of an answer."""
 
 

@@ -55,7 +55,8 @@ class Worker(Generic[_T]):
         self._result: _T
         self._is_started = False
         self._is_over = False
-        self._is_deaf = False
+        self._takes_no_calls = False
+        """Whether the waiting thread calls nothing any more that the work passes to it."""
         self._calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._begun = threading.Lock()
         run = partial(contextvars.copy_context().run, self._run)
@@ -68,7 +69,7 @@ class Worker(Generic[_T]):
         if self.is_running and self._thread is not threading.current_thread():
             self._calls = queue.SimpleQueue()
             # One line: an interrupt between them would leave half of it.
-            self._is_left = self._is_over = self._is_deaf = True
+            self._is_left = self._is_over = self._takes_no_calls = True
             self.error = ChatError(LEFT)
 
     def start(self) -> None:
@@ -78,7 +79,7 @@ class Worker(Generic[_T]):
 
     def cancel(self) -> None:
         """Stop the work; if it has not begun, it never will."""
-        self._is_deaf = True
+        self._takes_no_calls = True
         self._stop()
         if self._begun.acquire(blocking=False):
             self._is_over = True
@@ -109,7 +110,7 @@ class Worker(Generic[_T]):
             done.set()
 
         self._calls.put(called)
-        while not (done.wait(NAP) or self._is_deaf):
+        while not (done.wait(NAP) or self._takes_no_calls):
             pass
 
     def wait(self) -> BaseException | None:
@@ -158,7 +159,7 @@ class Worker(Generic[_T]):
                 call = self._calls.get(timeout=NAP)
             except queue.Empty:
                 continue
-            if call is not None and not self._is_deaf:
+            if call is not None and not self._takes_no_calls:
                 call()
 
     def _run(self) -> None:

@@ -10,7 +10,7 @@ import pytest
 from exchanges import send
 
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
-from chatmagic.client.proxies import Proxy, proxies_for, proxy_in_force
+from chatmagic.client.proxies import Proxy, proxies_for, proxy_of
 from chatmagic.client.socks_sockets import SOCKS_SCHEMES
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ConnectError
@@ -25,7 +25,7 @@ def test_loopback_goes_past_each_kind_of_proxy(
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         no_proxy.setenv(name, f"{scheme}://127.0.0.1:9")
     assert proxies_for(f"http://{host}:8000/v1") == {}
-    assert proxy_in_force(f"https://{host}:8000/v1") is None
+    assert proxy_of(f"https://{host}:8000/v1") is None
     no_proxy.setattr(socket, "getaddrinfo", refusing := Mock(side_effect=socket.gaierror(-2, "no")))
     with pytest.raises(ConnectError, match=rf"name of http://{re.escape(host)}:8000 was not"):
         send(HttpTransport(ServiceSetup(Endpoint(f"http://{host}:8000", "none", None, "test"))))
@@ -60,7 +60,7 @@ def test_the_proxy_in_force_is_named(
     """With the variable that counts, and never with a password."""
     for name, value in variables.items():
         no_proxy.setenv(name, value)
-    proxy = proxy_in_force(f"{scheme}://chat.invalid:8000/v1")
+    proxy = proxy_of(f"{scheme}://chat.invalid:8000/v1")
     assert (proxy is None) is (expected is None)
     assert str(proxy).startswith(str(expected))
     assert "of-ada" not in str(proxy)
@@ -71,6 +71,4 @@ def test_a_proxy_of_the_system_is_named_as_such(no_proxy: pytest.MonkeyPatch) ->
     no_proxy.setattr(
         "chatmagic.client.proxies.get_environ_proxies", lambda _: {"https": "http://a:1"}
     )
-    assert proxy_in_force("https://chat.invalid") == Proxy(
-        "http://a:1", "the settings of the system"
-    )
+    assert proxy_of("https://chat.invalid") == Proxy("http://a:1", "the settings of the system")

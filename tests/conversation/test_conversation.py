@@ -848,7 +848,7 @@ def test_another_cell_asks_a_turn_again_in_its_place() -> None:
     assert (new.owner, tuple(new.carried)) == ("r", (1,))
     assert carries(talk, "r") == ["a", "b", "c"]
     assert talk.causes().marks() == {"b": "replaced"}
-    assert talk.in_force("b") == new
+    assert talk.current_turn_of("b") == new
     assert ask(talk, "d", "d", "1").carried == (1, new.number, 3)
     assert ask(talk, "c", "c", "2").carried == (1, first.number)
     assert again(talk, "r", "2").prompt == "c"
@@ -959,7 +959,7 @@ def test_an_earlier_reply_is_put_back_as_it_was() -> None:
     assert (change.kind, change.came, change.went) == ("pick", (first,), (new,))
     assert talk.stale_turns() == ()
     assert talk.causes().marks() == {"r": "replaced"}
-    assert talk.in_force("r") == first
+    assert talk.current_turn_of("r") == first
     assert talk.replies[first.number] == (first, new)
     talk.undo()
     assert talk.turns[1] == new

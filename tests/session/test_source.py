@@ -5,7 +5,7 @@ from __future__ import annotations
 from chatmagic.client.endpoint import NO_SERVICE, Endpoint, ServiceSetup
 from chatmagic.models import Reply
 from chatmagic.session.environment import Environment, RequestSettings
-from chatmagic.session.source import SERVICE, AnswerFile, Source
+from chatmagic.session.source import SERVICE, AnswerFile, AnswerSource
 
 
 def test_the_service_is_asked_at_its_own_address() -> None:
@@ -17,7 +17,7 @@ def test_the_service_is_asked_at_its_own_address() -> None:
     reply = Reply("A")
     assert SERVICE.completed(reply) is reply
     assert SERVICE.is_service
-    assert not Source("cassette").is_service
+    assert not AnswerSource("cassette").is_service
 
 
 def test_a_file_answers_alone_where_it_holds_it_or_never() -> None:

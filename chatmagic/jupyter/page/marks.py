@@ -92,7 +92,7 @@ class PageMarks:
         stale = causes.by_cell()
         for cell, mark in causes.marks().items():
             if mark == "replaced":
-                words[cell] = _in_force(cell, conversation)
+                words[cell] = _current_reply(cell, conversation)
             elif mark == "stale":
                 words[cell] = MARKS[mark].format(stale[cell].words)
             else:
@@ -119,9 +119,9 @@ class PageMarks:
         }
 
 
-def _in_force(cell: str, conversation: Conversation) -> str:
+def _current_reply(cell: str, conversation: Conversation) -> str:
     """Return the mark of a cell whose reply is replaced by another one."""
-    turn = conversation.in_force(cell)
+    turn = conversation.current_turn_of(cell)
     if turn is None:
         return MARKS["taken back"]
     name = reply_name(turn, conversation.replies[turn.number])
