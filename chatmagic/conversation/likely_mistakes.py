@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -112,10 +112,7 @@ def mistaken_command(prompt: str, commands: Sequence[str]) -> str | None:
         for command in (name, f"chat_{name}"):
             if command in commands and re.fullmatch(_TAKEN, " ".join(words[length:])):
                 return command
-    name = "_".join(words).replace("-", "_")
-    if len(words) > 1 or not name.startswith("chat_"):
-        return None
-    return next(iter(_alike(name, commands)), None)
+    return None
 
 
 _MODEL_NAME: Final = (
@@ -174,18 +171,10 @@ def refuse_cell_comments(body: str, instead: str = "; --raw sends it") -> None:
 
 
 def _nearest(typed: str) -> str | None:
-    """Return the likely flag: with this beginning, with this word, or with a similar spelling."""
-    name = typed.removeprefix("--")
-    long = {flag.removeprefix("--"): flag for flag in BY_FLAG if flag.startswith("--")}
+    """Return the likely flag: with this beginning, or with a similar spelling."""
     begun = (flag for flag in BY_FLAG if flag.startswith(typed))
-    held = (flag for word, flag in long.items() if name in word.split("-"))
-    alike = (long[word] for word in _alike(name, long))
-    return next(chain(begun, held, alike), None)
-
-
-def _alike(typed: str, words: Iterable[str]) -> list[str]:
-    """Return the known word with the most similar spelling, if one is similar enough."""
-    return difflib.get_close_matches(typed, list(words), 1, _ALIKE)
+    alike = difflib.get_close_matches(typed, BY_FLAG, 1, _ALIKE)
+    return next(chain(begun, alike), None)
 
 
 def merged_command(prompt: str) -> str:

@@ -38,7 +38,7 @@ def test_what_is_no_option_here_leads_to_what_does_it(line: str, setting: str, w
 
 TYPED = {
     "undo": ["undo", "  Undo ", "undo?", "chat_undo", "%chat_undo", "chat-undo", "undo 2"],
-    "history": ["history", "history 2", "history all", "chat_histroy"],
+    "history": ["history", "history 2", "history all"],
     "connect": [
         *("connect", "connect emulator", "connect https://chat.example.org/v1"),
         *("connect https://chat.example.org --model a-b/c", "connect --model"),
@@ -52,7 +52,7 @@ TYPED = {
     "login": ["login --forget"],
     "": [
         *("chat", "", "%", "undo it", "undo 2 turns", "history of Rome", "connect the dots"),
-        *("please connect emulator", "emulator", "chat_something_else", "chat_histroy now"),
+        *("please connect emulator", "emulator", "chat_something_else", "chat_histroy"),
         *("chat_undo x", "histroy", "load balancing explained", "load data.json into a frame"),
         *("save energy", "cassette tapes", "cassette emulators", "history all over the world"),
         "connect https://chat.example.org to my notebook",
