@@ -267,3 +267,18 @@ def _from_type(value: Any, name: str) -> Schema:
         return validate(json.dumps(item), strict=strict)
 
     return Schema(name, document, read)
+
+
+def read_schema(schema: object) -> tuple[str | None, Schema | None]:
+    """Return the name of a schema, and the schema as it is read; twice ``None`` for none.
+
+    Args:
+        schema: the schema, as a user gives it; ``None`` for none.
+
+    Raises:
+        InputError: it is no schema.
+    """
+    if schema is None:
+        return None, None
+    name = name_of(schema)
+    return name, schema_of(schema, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -16,7 +16,6 @@ from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
 from chatmagic.protocol.api_key import refuse_keys
-from chatmagic.protocol.request import Request
 from chatmagic.protocol.secret_scanner import SecretVariable, secret_in, secret_variables
 from chatmagic.safe_text import one_line
 from chatmagic.session.events import Ask
@@ -75,13 +74,28 @@ class SecretCheck(Feature):
             InputError: the request holds a secret, and the ask does not allow that.
         """
         prepared = candidate.prepared
-        self.refuse(
-            prepared.ask,
-            prepared.window,
-            prepared.request,
-            candidate.endpoint,
-            is_sent=candidate.is_sent,
+        ask, window = prepared.ask.as_sent(prepared.window)
+        _refuse_own_keys(ask, candidate.endpoint)
+        variables = environment_secrets()
+        self._begin_anew(candidate.endpoint, variables)
+        carried = [message.content for message in window.messages]
+        if window.instructions is not None:
+            carried.append(window.instructions.text or "")
+        if not ask.allow_secrets:
+            new = [text for text in carried if hash(text) not in self._passed]
+            _refuse_secrets(candidate, ask, new, variables)
+        if candidate.is_sent:
+            self._passed.update(map(hash, [*carried, ask.prompt]))
+
+    def _begin_anew(self, endpoint: Endpoint, variables: Sequence[SecretVariable]) -> None:
+        """Forget the messages that passed, if the address or a secret is another one now."""
+        # A session keeps no secret, only a digest that shows a change.
+        about = digest(
+            [endpoint.base_url, *([variable.name, variable.value] for variable in variables)]
         )
+        if about != self._about:
+            self._passed = set()
+            self._about = about
 
     def take_reply(self, prepared: Prepared, reply: Reply) -> None:
         """Let later requests carry the reply to an allowed ask, as it may repeat the secret.
@@ -93,55 +107,44 @@ class SecretCheck(Feature):
         if prepared.ask.allow_secrets:
             self._passed.add(hash(reply.text))
 
-    def refuse(
-        self, asked: Ask, above: Window, request: Request, endpoint: Endpoint, *, is_sent: bool
-    ) -> None:
-        """Refuse an ask whose request holds a secret.
 
-        Args:
-            asked: the ask.
-            above: the turns that its request carries.
-            request: the request.
-            endpoint: endpoint of the request.
-            is_sent: whether the request is sent next, so that its messages count as passed.
+def _refuse_own_keys(ask: Ask, endpoint: Endpoint) -> None:
+    """Raise an error if a text that a turn's record holds beside those that are sent has a key."""
+    beside = {"name of the thread": ask.thread or "", "question as typed": ask.typed or ""}
+    for name, text in beside.items():
+        if any(key.is_in(text) for key in endpoint.known_keys):
+            raise InputError(
+                f"The {name} holds an API key of yours. Nothing was sent.",
+                hint="A key that others may have seen should be revoked.",
+            )
 
-        Raises:
-            InputError: the request holds a secret, and the ask does not allow that.
-        """
-        ask, window = asked.as_sent(above)
-        instructions = window.instructions
-        # A turn's record holds these beside the texts that are sent.
-        beside = {"name of the thread": ask.thread or "", "question as typed": ask.typed or ""}
-        for name, text in beside.items():
-            if any(key.is_in(text) for key in endpoint.known_keys):
-                raise InputError(
-                    f"The {name} holds an API key of yours. Nothing was sent.",
-                    hint="A key that others may have seen should be revoked.",
-                )
-        variables = environment_secrets()
-        # A session keeps no secret, only a digest that shows a change.
-        about = digest(
-            [endpoint.base_url, *([variable.name, variable.value] for variable in variables)]
-        )
-        if about != self._about:
-            self._passed = set()
-            self._about = about
-        carried = [message.content for message in window.messages]
-        if instructions is not None:
-            carried.append(instructions.text or "")
-        fields = json.dumps({**request.extra}, ensure_ascii=False)
-        new = [text for text in carried if hash(text) not in self._passed]
-        for text in () if ask.allow_secrets else (ask.prompt, fields, *new):
-            if (secret := secret_in(text, variables)) is not None:
-                # A text that may never be sent is reported first.
-                refuse_keys([request.encode().decode()], endpoint.known_keys)
-                place = "extra_body" if text is fields else _place(text, ask, above, variables)
-                raise InputError(
-                    f"{place} holds {secret}. Nothing was sent.",
-                    hint=_HINTS[ask.entry],
-                )
-        if is_sent:
-            self._passed.update(map(hash, [*carried, ask.prompt]))
+
+def _refuse_secrets(
+    candidate: Candidate, ask: Ask, carried: Iterable[str], variables: Sequence[SecretVariable]
+) -> None:
+    """Raise an error if the prompt, a field or a carried text holds a secret.
+
+    Args:
+        candidate: the question.
+        ask: the question as it is sent.
+        carried: the texts to search beside its own.
+        variables: the secrets in the environment.
+
+    Raises:
+        InputError: one of them holds a secret.
+    """
+    request = candidate.prepared.request
+    fields = json.dumps({**request.extra}, ensure_ascii=False)
+    for text in (ask.prompt, fields, *carried):
+        secret = secret_in(text, variables)
+        if secret is None:
+            continue
+        # A text that may never be sent is reported first.
+        refuse_keys([request.encode().decode()], candidate.endpoint.known_keys)
+        place = "extra_body"
+        if text is not fields:
+            place = _place(text, ask, candidate.prepared.window, variables)
+        raise InputError(f"{place} holds {secret}. Nothing was sent.", hint=_HINTS[ask.entry])
 
 
 def _place(text: str, ask: Ask, above: Window, variables: Iterable[SecretVariable]) -> str:

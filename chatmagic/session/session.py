@@ -7,7 +7,7 @@ the conversation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, cast, overload
@@ -22,7 +22,7 @@ from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.question import Format, Schema
+from chatmagic.conversation.question import Format
 from chatmagic.conversation.steering import instructed
 from chatmagic.errors import (
     ChatInterrupted,
@@ -33,6 +33,7 @@ from chatmagic.models import Credits, Reply
 from chatmagic.other_tools import SESSION, missing_name
 from chatmagic.session import forms
 from chatmagic.session.asker import Asker, Preview
+from chatmagic.session.audience import Audience
 from chatmagic.session.changes import CHANGE, Changes
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.coroutine import awaitable
@@ -43,13 +44,11 @@ from chatmagic.session.events import (
     Began,
     Ended,
     Followers,
-    Fragment,
     Listener,
     Outcome,
-    Thought,
     View,
 )
-from chatmagic.session.exchange import Receiver, Sending, exchange
+from chatmagic.session.exchange import Sending, exchange
 from chatmagic.session.feature import Feature
 from chatmagic.session.features import features_of, new_ledger, replayed_file
 from chatmagic.session.map.job import Job
@@ -228,7 +227,7 @@ class Session:
             ChatInterrupted: a person stopped the reply, which is kept in the same way.
         """
         owner, execution = self.environment.cell()
-        schema_name, form = _read_schema(schema)
+        schema_name, form = forms.read_schema(schema)
         ask = Ask(
             text,
             max_tokens=max_tokens,
@@ -368,7 +367,7 @@ class Session:
                 finished rows are in the file.
             ChatInterrupted: a person stopped the map; the finished rows are in the file.
         """
-        schema_name, form = _read_schema(schema)
+        schema_name, form = forms.read_schema(schema)
         ask = Ask(
             template,
             max_tokens=max_tokens,
@@ -478,9 +477,7 @@ class Session:
                 turns = self.conversation.turns
                 thread = asking.prepared.window.thread
                 self.followers.tell(Began(ask, asking.notes, turns, halt, thread))
-                ending = self.asker.asked(
-                    asking, halt, _Audience(ask, self.followers, view, worker)
-                )
+                ending = self.asker.asked(asking, halt, Audience(ask, self.followers, view, worker))
                 if ending.outcome is not None:
                     self.took = ending.outcome.reply.took
                 return ending
@@ -554,49 +551,3 @@ class Session:
         for feature in self.features:
             feature.complete()
         self.clients.close()
-
-
-def _read_schema(schema: object) -> tuple[str | None, Schema | None]:
-    """Return the name of a schema, and the schema as it is read; twice ``None`` for none."""
-    if schema is None:
-        return None, None
-    name = forms.name_of(schema)
-    return name, forms.schema_of(schema, name)
-
-
-@dataclass(frozen=True, slots=True)
-class _Audience(Receiver):
-    """Receiver that passes an answer to a view, in the thread that waits, and to the followers.
-
-    Args:
-        ask: the question for the followers.
-        followers: the followers of its session.
-        view: the view that shows it.
-        worker: the worker in which it is received.
-    """
-
-    ask: Ask
-    followers: Followers
-    view: View
-    worker: Worker[Ending]
-
-    def sent(self) -> None:
-        """Tell the view that the request goes to the network now."""
-        self.worker.tell(self.view.sent)
-
-    def thought(self, text: str) -> None:
-        """Tell the followers a fragment of the reasoning.
-
-        Args:
-            text: the fragment.
-        """
-        self.followers.tell(Thought(self.ask, text))
-
-    def fragment(self, text: str) -> None:
-        """Tell the view and the followers a fragment of the reply.
-
-        Args:
-            text: the fragment.
-        """
-        self.worker.tell(partial(self.view.fragment, text))
-        self.followers.tell(Fragment(self.ask, text))
