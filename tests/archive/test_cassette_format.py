@@ -258,8 +258,8 @@ def exchanges(word: str) -> list[Interaction]:
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 @pytest.mark.parametrize("style", ["merge", "diff3", "zdiff3", "union"])
-@pytest.mark.parametrize("base", [[], [FIRST]])
-@pytest.mark.parametrize("is_older", [False, True])
+@pytest.mark.parametrize("base", [[FIRST], pytest.param([], marks=pytest.mark.release)])
+@pytest.mark.parametrize("is_older", [False, pytest.param(True, marks=pytest.mark.release)])
 def test_git_merges_whole_exchanges(
     tmp_path: Path, style: str, base: list[Interaction], *, is_older: bool
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from logged import Emulator, Settings
 from rig import Book
 
@@ -12,6 +13,7 @@ ASKING = "document.querySelectorAll('.chatmagic-asking')"
 WAITS = "notebook.widgets[given].outputArea.node.innerText.includes('the reply to cell [2]')"
 
 
+@pytest.mark.release
 def test_a_reply_goes_on_under_its_cell(lab: Callable[..., Book], service: Emulator) -> None:
     """Its cell ends, the next runs, the next question waits, and Stop ends it; nothing is left."""
     background = "%%chat --background\necho:one two three four five"

@@ -174,6 +174,7 @@ def test_the_code_of_a_reply_has_quiet_buttons(lab: Open) -> None:
     assert book.front.heard.errors == []
 
 
+@pytest.mark.release
 def test_no_text_between_code_acts_in_a_markdown_cell(lab: Open) -> None:
     """Each hostile reply of the corpus as the Markdown cells that ``--prose`` makes of it."""
     sources = [

@@ -241,7 +241,7 @@ def test_no_reply_acts(lab: Open, tabs: Tabs, corpus: Corpus) -> None:
         assert "Bad Gateway" in said or "502" in said
         scene.harmless(REPLIES, ERRORS, as_before=before)
         assert scene.look("places", {**REPLIES, "only": risky}) == []
-        assert book.page.locator("mjx-container").count() > len(corpus)  # there is math to act
+        assert book.page.locator("mjx-container").count() > 0  # there is math to act
         _links_open_elsewhere(book, scene, corpus)
 
         saved, path = book.save(), book.path

@@ -40,11 +40,8 @@ def end(book: Book, process: int | None) -> None:
     book.until("panel.sessionContext.session.kernel.status === 'idle'")
 
 
-@pytest.mark.parametrize(
-    "kinds",
-    [KINDS[-1:], pytest.param(KINDS[:-1], marks=pytest.mark.release)],
-    ids=["kill", "others"],
-)
+@pytest.mark.release
+@pytest.mark.parametrize("kinds", [KINDS[-1:], KINDS[:-1]], ids=["kill", "others"])
 def test_what_came_stays(
     lab: Open, service: Emulator, kinds: Sequence[tuple[str, bool, str]]
 ) -> None:

@@ -49,6 +49,15 @@ PANEL: Final = """<div class="chatmagic-panel"><div class="cm-composer">
 <span class="cm-title">Chat</span><span class="cm-badge">live</span>
 <select class="cm-thread"><option>main</option></select></div></div>"""
 """The parts of the panel that have a colour of their own."""
+EACH_TIME: Final = ("VS Code, dark", "Jupyter's, light")
+"""The pages that each run looks at: one whose colours are named, and one of Jupyter's."""
+EACH_PAGE: Final = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in EACH_TIME else pytest.mark.release)
+        for name in (*PAGES, *JUPYTER)
+    ],
+)
 WIDGETS: Final = PANEL + "".join(GAUGE.format(level) for level in ("ok", "low", "empty"))
 
 
@@ -60,7 +69,7 @@ def page(tabs: Tabs) -> Iterator[Page]:
     opened.close()
 
 
-@pytest.mark.parametrize("name", [*PAGES, *JUPYTER])
+@EACH_PAGE
 def test_the_panel_and_the_gauges_can_be_read(page: Page, name: str) -> None:
     """Each text has a contrast of 4.5, also where colours are forced, and in 320 pixels."""
     folder = LABEXTENSIONS / "chatmagic" / "page"
@@ -112,7 +121,7 @@ def shown() -> str:
     return "".join([*replies, *gauges, *saved])
 
 
-@pytest.mark.parametrize("name", [*PAGES, *JUPYTER])
+@EACH_PAGE
 def test_what_cells_show_can_be_read(page: Page, shown: str, name: str) -> None:
     """So can replies, the credits below them, and code, which has colours where none are styled."""
     page.set_content(f"<style>{sheet(name)}</style>{shown}")

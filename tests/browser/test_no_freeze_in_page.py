@@ -17,6 +17,7 @@ CUT: Final = """
 """How many boxes break their words anywhere: Chromium takes 16 s for one with 3,000 marks."""
 
 
+@pytest.mark.release
 def test_no_word_is_broken_anywhere(lab: Callable[..., Book]) -> None:
     """In prompts, kept values, and replies that are plain text; fresh, and reloaded untrusted."""
     book = lab(

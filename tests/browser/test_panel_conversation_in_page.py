@@ -121,6 +121,7 @@ def test_one_conversation_with_the_cells(lab: Callable[..., Book], service: Emul
     assert book.front.heard.errors == []
 
 
+@pytest.mark.release
 def test_turns_of_the_panel_become_cells(lab: Callable[..., Book], service: Emulator) -> None:
     """Below the cell whose turn stands above; Run All asks each once, and so does a new kernel."""
     book = lab([LOAD, PANEL, "%%chat\necho:above", "%%chat\necho:below"])
@@ -211,6 +212,7 @@ def test_a_draft_survives(lab: Callable[..., Book], service: Emulator) -> None:
     book.js("window.setTimeout = window.later")
 
 
+@pytest.mark.release
 def test_a_failure_is_shown_where_it_happened(lab: Callable[..., Book], service: Emulator) -> None:
     """In the log and the status, with the prompt back in its place; the gauge knows.
 

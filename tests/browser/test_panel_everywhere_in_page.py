@@ -117,6 +117,7 @@ tracker.requests = limit
 """
 
 
+@pytest.mark.release
 def test_the_gauge_counts_without_the_kernel(lab: Callable[..., Book]) -> None:
     """It follows every request; between them the page counts down by itself."""
     book = lab([LOAD, PANEL, "%%chat\necho:one", LIMITED])

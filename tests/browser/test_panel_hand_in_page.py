@@ -20,6 +20,7 @@ IN_SIGHT = """(([own, view]) => own.top >= view.top && own.bottom <= view.bottom
 HOLDS = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.02)"
 
 
+@pytest.mark.release
 def test_the_keys_of_the_hand(lab: Callable[..., Book], service: Emulator) -> None:
     """Enter, Shift+Enter, arrows, Escape; no key reaches the notebook; nothing empty is sent."""
     book, chat = with_panel(lab, "1")
@@ -195,6 +196,7 @@ def test_the_log_follows_unless_the_reader_scrolls(
     assert chat.rest() < 2
 
 
+@pytest.mark.release
 def test_what_can_be_done_with_a_turn(lab: Callable[..., Book], service: Emulator) -> None:
     """Copy, code into a cell, again, edit, undo, redo, clear; the focus comes back."""
     book = lab([LOAD, PANEL, "2"])

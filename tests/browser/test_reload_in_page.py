@@ -68,6 +68,7 @@ def test_nothing_of_a_reply_that_comes_is_lost(
     assert book.front.heard.errors == []
 
 
+@pytest.mark.release
 def test_a_reply_in_a_widget_is_there_and_nowhere_else(lab: Callable[..., Book]) -> None:
     """Once, at its end: nothing updates a display there. Its cell gets no second one."""
     with held("One", ", two", ". Three.", repeats=", more", behind=1) as service:

@@ -215,6 +215,7 @@ def test_words_from_the_right_stand_on_the_right(lab: Open) -> None:
     book.screenshot("right-to-left")
 
 
+@pytest.mark.release
 def test_a_reply_is_for_everybody(notebook7: Open) -> None:
     """At 320 px and 200 %, by keyboard and names, drawn once, without motion."""
     off = "%load_ext chatmagic\n%config ChatMagics.stream = 'off'"
@@ -338,6 +339,7 @@ def test_a_streamed_cell_can_be_read_in_both_themes(lab: Open) -> None:
         assert line not in book.shown(3)
 
 
+@pytest.mark.release
 def test_thoughts_without_a_beginning_leave_the_reply(lab: Open) -> None:
     """Until they end they are drawn as the reply; then that is drawn anew, without them."""
     with held("I think.\n\nIt is *sky*.", "</think>\n\nThe sky ", "is **blue**.") as service:

@@ -101,6 +101,7 @@ def test_run_all_and_save_leaves_what_a_machine_leaves(lesson: Callable[[Path], 
     compare(lesson(PANEL), PANEL)
 
 
+@pytest.mark.release
 def test_a_cell_between_two_others_does_what_the_lesson_says(
     lesson: Callable[[Path], Book],
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from cassettes import FILE, asked, prompts
 from logged import Emulator
+from shares import each_time
 from shells import Page, Shell
 
 from chatmagic import _files
@@ -116,20 +117,23 @@ def put_back(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None
 @pytest.mark.parametrize("is_deleted", [False, True])
 @pytest.mark.parametrize(
     ("line", "said"),
-    [
-        ("%chat_cassette", "printed"),
-        ("%chat_cassette --off", "printed"),
-        ("%chat_cassette other.jsonl --record", "printed"),
-        (f"%chat_cassette {FILE} --replay", "printed"),
-        ("%chat_cassette --prune", "printed"),
-        ("%reload_ext chatmagic", "warned"),
-        ("%unload_ext chatmagic", "warned"),
-        ("%chat --no-history echo:1", "warned"),
-        ("%chat -q --no-history echo:3", "warned"),
-        ("import chatmagic; chatmagic.ask('echo:4', history=False)", "warned"),
-        ("%chat --no-history echo:5", "warned"),
-        ("%env CHATMAGIC_MODE=live\n%chat --no-history echo:5", "warned"),
-    ],
+    each_time(
+        [
+            ("%chat_cassette", "printed"),
+            ("%chat_cassette --off", "printed"),
+            ("%chat_cassette other.jsonl --record", "printed"),
+            (f"%chat_cassette {FILE} --replay", "printed"),
+            ("%chat --no-history echo:1", "warned"),
+            ("%chat_cassette --prune", "printed"),
+            ("%reload_ext chatmagic", "warned"),
+            ("%chat -q --no-history echo:3", "warned"),
+            ("%unload_ext chatmagic", "warned"),
+            ("import chatmagic; chatmagic.ask('echo:4', history=False)", "warned"),
+            ("%chat --no-history echo:5", "warned"),
+            ("%env CHATMAGIC_MODE=live\n%chat --no-history echo:5", "warned"),
+        ],
+        4,
+    ),
 )
 def test_what_the_file_lost_is_written_at_the_next_moment(
     shell: Shell, put_back: Callable[[], None], line: str, said: str, *, is_deleted: bool

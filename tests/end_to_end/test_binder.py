@@ -139,6 +139,7 @@ def opened(note: Path) -> tuple[str, Any] | None:
         return None
 
 
+@pytest.mark.release  # the environment alone takes seconds
 def test_a_question_is_asked_there_without_a_key(image: tuple[Path, dict[str, str]]) -> None:
     """With nothing but what was installed; a fresh notebook asks the emulator at once."""
     repository, environment = image

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = """\
 import multiprocessing
 import sys
@@ -63,6 +65,7 @@ def test_a_script_and_its_children(tmp_path: Path) -> None:
     assert pools == [str(expected)] * len(methods)
 
 
+@pytest.mark.release  # a pytest of its own loads for seconds
 def test_the_tests_of_a_user(tmp_path: Path) -> None:
     """They need no account, no key and no fixture."""
     (tmp_path / "test_prompts.py").write_text(TEST)

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from log_records import records_of
 from markdown_it import MarkdownIt
+from shares import each_time
 
 from chatmagic.render import markdown, reply_forms
 from chatmagic.render.markdown import to_html
@@ -521,11 +522,11 @@ def test_any_text_is_shown(text: str, live: bool) -> None:
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "part",
-    [
+    each_time([
         ">", "[", "*", "![", "_a ", "`a", "<", "&", "\\", "|", "- ", "1. ", "~~", "$", "$a",
         "$$x\n", "\\(", "\\[x\n", "$$\n- a\n", "[a](", "[![", "a\n> ", "[a]: x\n", "[x](http://a.b)",
         "```csharp\na\n\n", "```c\n\n\n\n", "&#x202e;", "| a |\n|---|\n",
-    ],
+    ], 4),
 )  # fmt: skip
 def test_twenty_thousand_characters_take_no_more_than_a_moment(part: str) -> None:
     """Neither depth nor length blows the stack or the clock (this machine may be busy)."""
@@ -659,7 +660,7 @@ def test_lines_as_typed(text: str, html: str) -> None:
     assert "<br>" not in markdown.to_html(text)
 
 
-@pytest.mark.parametrize("name", pathological.CASES)
+@pytest.mark.parametrize("name", each_time(pathological.CASES, 4))
 def test_a_pathological_text_takes_linear_time(name: str) -> None:
     """Of calls for each character, built-in ones included."""
     small, large = (pathological.CASES[name](size) for size in (150, 900))
