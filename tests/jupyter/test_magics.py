@@ -202,25 +202,29 @@ ACTS = "{acts.append(1)}"
 """Text that IPython runs in the line of a magic which does not refuse that."""
 
 
+FLAGS = ("", "-m ", "-t ", "--model ", "--from ", "--pick ", "--fork ", "--thread ")
+TEXTS = (ACTS, f"m{ACTS}", f"{{name.text}}{ACTS}", "$name.text", f"'{ACTS}'")
+WORDS = [flag + text for flag in FLAGS for text in TEXTS]
+
+
 @pytest.mark.usefixtures("emulator")
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.release)])
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_no_line_is_expanded(shell: Shell, command: Command) -> None:
+def test_no_line_is_expanded(shell: Shell, command: Command, every: int) -> None:
     """Of no command, as a line, in an assignment, as a cell, called by hand, or loaded again."""
     shell.do(
         "acts = []\nclass Name:\n    @property\n    def text(self): acts.append(2)\nname = Name()"
     )
     shell.machine("%chat echo:a")
     for _ in range(2):
-        for flag in ("", "-m ", "-t ", "--model ", "--from ", "--pick ", "--fork ", "--thread "):
-            for text in (ACTS, f"m{ACTS}", f"{{name.text}}{ACTS}", "$name.text", f"'{ACTS}'"):
-                line = f"{command.name} {flag}{text}"
-                shell.run(f"%{line}")
-                shell.run(f"r = %{line}")
-                shell.run(f"if 1:\n    %{line}")
-                shell.run(f"%%{line}\necho:b")
-                name, words = line.split(" ", 1)
-                shell.run(f"get_ipython().run_line_magic({name!r}, {words!r})")
-                assert shell["acts"] == []
+        for words in WORDS[::every]:
+            line = f"{command.name} {words}"
+            shell.run(f"%{line}")
+            shell.run(f"r = %{line}")
+            shell.run(f"if 1:\n    %{line}")
+            shell.run(f"%%{line}\necho:b")
+            shell.run(f"get_ipython().run_line_magic({command.name!r}, {words!r})")
+            assert shell["acts"] == [], words
         shell.do("%reload_ext chatmagic")
     shell.run(f"%lsmagic {ACTS}")
     assert shell["acts"] == [1]  # IPython runs it
