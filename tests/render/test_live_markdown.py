@@ -8,7 +8,6 @@ from unittest.mock import Mock
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from shares import each_time
 
 from chatmagic.render import markdown, markdown_parser
 from chatmagic.render.live_markdown import LONGEST, LiveMarkdown, LiveText
@@ -102,25 +101,22 @@ def test_a_definition_that_comes_later_leaves_text() -> None:
 
 @pytest.mark.parametrize(
     ("opening", "part", "tag"),
-    each_time(
-        [
-            ("", "word **bold** ", "p"),
-            ("", "x" * 10, "p"),
-            ("", "a line\n", "p"),
-            ("```python\n", "value = 1\n", "div"),
-            ("```python\n", "word ", "div"),
-            (f"```{'x' * 300}\n", "y ", None),
-            ("- ", "item of a list\n- ", "ul"),
-            ("7. ", "item\n\n1. ", "ol"),
-            ("- ", "one item ", None),
-            ("> ", "quote\n> ", "blockquote"),
-            ("| a | b |\n|---|---|\n", "| c | d |\n", "div"),
-            ("", "[a]: http://b.c\n", None),
-            ("", "# heading\ntext\n", None),
-            ("> " * 25, "deep\n" + "> " * 25, "pre"),
-        ],
-        3,
-    ),
+    [
+        ("", "word **bold** ", "p"),
+        ("", "x" * 10, "p"),
+        ("", "a line\n", "p"),
+        ("```python\n", "value = 1\n", "div"),
+        ("```python\n", "word ", "div"),
+        (f"```{'x' * 300}\n", "y ", None),
+        ("- ", "item of a list\n- ", "ul"),
+        ("7. ", "item\n\n1. ", "ol"),
+        ("- ", "one item ", None),
+        ("> ", "quote\n> ", "blockquote"),
+        ("| a | b |\n|---|---|\n", "| c | d |\n", "div"),
+        ("", "[a]: http://b.c\n", None),
+        ("", "# heading\ntext\n", None),
+        ("> " * 25, "deep\n" + "> " * 25, "pre"),
+    ],
 )
 def test_an_endless_block_takes_linear_time(opening: str, part: str, tag: str | None) -> None:
     """It is cut, and goes on as a block of its kind; no message is long, nothing is lost."""
