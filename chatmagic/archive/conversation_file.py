@@ -155,7 +155,7 @@ def _continued(turn: Turn) -> list[str]:
     if not turn.is_continued:
         return []
     after = " and ".join(f"“{safe_markdown.as_typed(one_line(words))}”" for words in turn.seams)
-    return [f"continued{after and f' after {after}'}"]
+    return [f"continued after {after}" if after else "continued"]
 
 
 def _closed(text: str) -> str:

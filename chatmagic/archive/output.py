@@ -160,7 +160,7 @@ def _markdown(reply: Reply, record: Record, body: str) -> str:
             for item in record.values
             if item.text is not None
         ),
-        footer and f"*{words(footer)}*",
+        f"*{words(footer)}*" if footer else "",
         MARKDOWN_MARK,
     ]
     return "\n\n".join(filter(None, blocks))
@@ -301,7 +301,8 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
         notes.append(instructions_note(turn.instructions))
     if turn.is_continued:
         after = " and ".join(f"“{plain.one_line(words)}”" for words in turn.seams)
-        notes.append(f"its reply was continued{after and f' after {after}'}")
+        note = "its reply was continued"
+        notes.append(f"{note} after {after}" if after else note)
     if turn.last is not None:
         count = len(turn.carried)
         only = f"only {counted(count, 'turn')}" if count else "none"

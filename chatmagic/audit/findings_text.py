@@ -96,12 +96,11 @@ def _head(audit: Audit) -> tuple[str, ...]:
     if audit.unchecked:
         parts.append(f"{counted(len(audit.unchecked), UNITS[audit.kind])} not checked")
     origins = Counter(row.origin or "?" for row in audit.turns)
-    names = ", ".join(f"{count:,} {origin}" for origin, count in origins.items())
-    return (
-        one_line(audit.path, WIDEST),
-        ", ".join(parts) or "no problem",
-        counted(len(audit.turns), "turn") + (names and f" ({names})"),
-    )
+    turns = counted(len(audit.turns), "turn")
+    if origins:
+        names = ", ".join(f"{count:,} {origin}" for origin, count in origins.items())
+        turns += f" ({names})"
+    return one_line(audit.path, WIDEST), ", ".join(parts) or "no problem", turns
 
 
 def _of_one(audit: Audit, *, values: bool) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -147,7 +147,9 @@ def _cell_findings(read: Notebook) -> Iterator[Finding]:
         for value in record.values
         if value.kind in {"cell", "markdown"} and not saved.fault
     ]
-    texts = {cell.number: [*_texts(cell)] for cell in read.cells} if sent else {}
+    if not sent:
+        return
+    texts = {cell.number: [*_texts(cell)] for cell in read.cells}
     digests = {_digest(text) for forms in texts.values() for text in forms}
     digests |= {_digest(template.markdown_text(source)) for source in read.markdown.values()}
     owners = {cell.own: cell.number for cell in read.cells if cell.own}
@@ -160,17 +162,26 @@ def _cell_findings(read: Notebook) -> Iterator[Finding]:
         above = [place] if place is not None else [number for number in texts if number < asking]
         # Without its output as it was, nobody can tell.
         if value.kind == "markdown" or all(texts[number] for number in above):
-            edited[place or asking].append(asking)
+            edited[asking if place is None else place].append(asking)
         else:
             gone.append(asking)
     for place, cells in edited.items():
-        words = f"it was edited, or ran again, after {numbered(cells, 'cell')} sent it along"
-        if all(cell == place for cell in cells):
-            words = "a cell that it sent along was removed or edited, or ran again"
-        yield Finding((place,), words, is_fault=True)
+        yield Finding((place,), _edit_words(place, cells), is_fault=True)
     if gone:
         words = "they sent a cell along whose output the file does not have as plain text"
         yield Finding(tuple(gone), words, is_fault=False, is_checked=False)
+
+
+def _edit_words(place: int, asking: Sequence[int]) -> str:
+    """Return the fault of a cell that was edited after cells sent it along.
+
+    Args:
+        place: number of the cell; of the only cell that sent it, if the file does not name it.
+        asking: numbers of the cells that sent it.
+    """
+    if all(cell == place for cell in asking):
+        return "a cell that it sent along was removed or edited, or ran again"
+    return f"it was edited, or ran again, after {numbered(asking, 'cell')} sent it along"
 
 
 def _texts(cell: NotebookCell) -> Iterator[str]:

@@ -53,6 +53,17 @@ class _Task:
         """
         return threads is None or self.threads is None or self.threads[0] in threads
 
+    def release(self, forget: Callable[[], object]) -> None:
+        """Let its cell end, once.
+
+        Args:
+            forget: called just before.
+        """
+        if not self.is_released:
+            self.is_released = True
+            forget()
+            self.ready.set()
+
     def run(self, view: Live, send: Callable[[], Reply | None]) -> None:
         """Ask, and keep the result; if the cell has ended, its output shows an error.
 
@@ -113,24 +124,10 @@ class Background:
         task = _Task(ask, threads)
         before = self._under_way(threads)
 
-        def release() -> None:
-            """Let the cell end."""
-            if not task.is_released:
-                task.is_released = True
-                forget()
-                task.ready.set()
-
-        def queued() -> Reply | None:
-            """Return the reply, after the questions before this one have ended."""
-            _until(lambda: task.halt.reason or all(earlier.ended.wait(NAP) for earlier in before))
-            task.cause = self._failed(ask.owner, threads) if before else None
-            if task.cause is not None:
-                raise _not_asked(task.cause)
-            return send(halt=task.halt)
-
-        view.release = release
+        view.release = partial(task.release, forget)
         self._tasks.append(task)
-        run = partial(contextvars.copy_context().run, task.run, view, queued)
+        work = partial(self._reply_after, before, task, send)
+        run = partial(contextvars.copy_context().run, task.run, view, work)
         thread = threading.Thread(target=run, name="chatmagic-background", daemon=True)
         try:
             if before:
@@ -146,6 +143,20 @@ class Background:
         if task.error is not None and not task.is_released:
             self._forget([task])
             raise task.error
+
+    def _reply_after(
+        self, before: Sequence[_Task], task: _Task, send: Callable[..., Reply | None]
+    ) -> Reply | None:
+        """Return the reply to a question that is asked when those before it have ended.
+
+        Raises:
+            ChatError: one of them failed.
+        """
+        _until(lambda: task.halt.reason or all(earlier.ended.wait(NAP) for earlier in before))
+        task.cause = self._failed(task.ask.owner, task.threads) if before else None
+        if task.cause is not None:
+            raise _not_asked(task.cause)
+        return send(halt=task.halt)
 
     def wait(self, view: View | None = None, threads: Sequence[str] | None = None) -> bool:
         """Wait until no question is under way, and return whether there was one.

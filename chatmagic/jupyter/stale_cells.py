@@ -43,9 +43,10 @@ def in_words(session: Session, cells: Collection[str], causes: Causes, where: st
     # A cell that asked for another reply to a turn asks once more.
     count = max(len(cells), len(turns))
     more = f", and {count:,} are asked again" if count > stale else ""
-    takes = cost(session, count)
     are = "is" if stale == 1 else "are"
-    return f"{counted(stale, 'turn')}{where} {are} stale{more}{takes and f': {takes}'}"
+    words = f"{counted(stale, 'turn')}{where} {are} stale{more}"
+    estimate = cost(session, count)
+    return f"{words}: {estimate}" if estimate else words
 
 
 def cost(session: Session, count: int) -> str:

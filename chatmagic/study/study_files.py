@@ -78,7 +78,8 @@ def read_study(paths: Sequence[Path]) -> Study:
             elif _is_review(path):
                 study.reviews[str(path)] = ReviewFile.of(path)
             else:
-                study.sources.append(source := read_source(path))
+                source = read_source(path)
+                study.sources.append(source)
                 study.agreements += source.agreements
         except InputError as error:
             study.unread.append(error.message)

@@ -85,7 +85,8 @@ def _connect_to(kernel: Kernel, given: Arguments) -> None:
         raise CONNECT.refusal()
     place = config.first_address([(word, "%chat_connect")])
     if model is not None:
-        request_fields(kernel.settings.extra_body, model := unquoted(model))
+        model = unquoted(model)
+        request_fields(kernel.settings.extra_body, model)  # refuses a second name
     server = place.server
     named = server if place.is_named else None
     address = place.base_url if named is None else named.name
@@ -139,8 +140,9 @@ def _clock(given: Arguments) -> datetime | None:
 def _choose_model(kernel: Kernel, model: str) -> None:
     """Ask another model from now on, at the same address."""
     endpoint = kernel.endpoint()
-    request_fields(kernel.settings.extra_body, model := unquoted(model))
-    kernel.settings.model = model
+    name = unquoted(model)
+    request_fields(kernel.settings.extra_body, name)  # refuses a second name
+    kernel.settings.model = name
     kernel.belong_here({"model"})
     rows = [("Service", service_words(endpoint, of_key=False)), *address_rows(kernel)]
     reply_views.show_html(*tables.page(tables.facts(rows, "Connection"), name="Connection"))

@@ -80,8 +80,9 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
         asks = [_with_setting(ask, flag, parsed) for ask in asks for parsed in parsed_lines]
     is_sent = not kernel.sends_nothing()
     if len(asks) > _FEW and is_sent and "--yes" not in given.options:
-        takes = stale_cells.cost(kernel.session, len(asks))
-        _agree(f"{len(asks)} requests{takes and f': {takes}'}.")
+        estimate = stale_cells.cost(kernel.session, len(asks))
+        words = f"{len(asks)} requests"
+        _agree(f"{words}: {estimate}." if estimate else f"{words}.")
     reply = None
     for ask in asks:
         reply = send_question(kernel, replace(ask, compared=len(asks) > 1), execution)
@@ -252,9 +253,9 @@ def _retry_stale(kernel: Kernel) -> None:
     conversation = kernel.session.conversation
     layout = kernel.layout(execution.cell)
     causes = conversation.causes(layout)
-    name = page_of(kernel.shell)
     bridge = kernel.page.bridge if execution.is_live else None
-    listed = () if bridge is None else bridge.listed_with(execution.cell, name)
+    page = page_of(kernel.shell)
+    listed = () if bridge is None else bridge.listed_with(execution.cell, page)
     order = () if layout is None else layout.order
     cells = _stale_cells(conversation, causes, listed or order, execution.cell)
     names = ", ".join(dict.fromkeys(_name(conversation, cell) for cell in cells))
@@ -264,12 +265,27 @@ def _retry_stale(kernel: Kernel) -> None:
         reply_views.show_html(*reply_views.sentence(words))
         return
     quote = f"{stale_cells.in_words(kernel.session, cells, causes)}.{elsewhere}"
-    if bridge is None or not listed:
+    if not listed:
         words = f"{quote} Run these cells, in this order: {names}. Nothing was sent."
         reply_views.show_html(*reply_views.sentence(words))
         return
     if input(f"{quote}\nRun their cells again? [y/N] ").strip().lower() not in {"y", "yes"}:
         raise InputError("The stale cells were not run. Nothing was sent.")
+    _run_in_page(kernel, execution.cell, cells, names, elsewhere)
+
+
+def _run_in_page(
+    kernel: Kernel, owner: str | None, cells: Sequence[str], names: str, elsewhere: str
+) -> None:
+    """Have the page run cells again, and show the outcome.
+
+    Args:
+        kernel: the kernel.
+        owner: hash of the running cell.
+        cells: hashes of the cells to run, in order.
+        names: their names for people.
+        elsewhere: a sentence on other stale turns; empty for none.
+    """
     words = f"{counted(len(cells), 'cell')} for this page to run again."
     place = reply_views.Place()
     place.note(*reply_views.sentence(words))
@@ -284,7 +300,9 @@ def _retry_stale(kernel: Kernel) -> None:
         """Return the message that has the page run the cells."""
         return {"kind": "run", "cells": [report.cells[cell].id for cell in cells]}
 
-    bridge.ask_page(execution.cell, request, take_answer, name)
+    bridge = kernel.page.bridge
+    if bridge is not None:
+        bridge.ask_page(owner, request, take_answer, page_of(kernel.shell))
 
 
 def _stale_cells(

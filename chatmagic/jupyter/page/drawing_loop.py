@@ -123,6 +123,34 @@ class WordCount:
         self._in_word = not text[-1].isspace()
 
 
+class UnopenedThoughts:
+    """Text of a reply that may prove to be thoughts whose beginning the service left out."""
+
+    def __init__(self) -> None:
+        """Begin without text."""
+        self._parts: list[str] = []
+        self._have_ended = False
+
+    def reply_after(self, text: str) -> str | None:
+        """Return the reply so far if new text ends the thoughts, else ``None``.
+
+        Args:
+            text: the new text.
+        """
+        if self._have_ended:
+            return None
+        end = "".join(self._parts[-len(CLOSE) :])[-len(CLOSE) :]
+        self._parts.append(text)
+        if CLOSE not in end + text:
+            return None
+        thoughts, reply = split_unopened("".join(self._parts))
+        if not thoughts:
+            return None
+        self._have_ended = True
+        self._parts = []
+        return reply
+
+
 class ReplyUnderWay:
     """The reply under way of one ask; times are arguments.
 
@@ -138,8 +166,7 @@ class ReplyUnderWay:
         self._reply: LiveMarkdown | None = None
         self._opening: str | None = None
         self._begin = ""
-        self._until_thoughts_end: list[str] | None = [] if ask.part is None else None
-        """The text so far, as long as it may prove to be thoughts; ``None`` afterwards."""
+        self._thoughts = UnopenedThoughts() if ask.part is None else None
         self._new: list[str] = []
         self._has_words = False
         self._words = WordCount()
@@ -212,11 +239,11 @@ class ReplyUnderWay:
     def _fed(self, text: str) -> tuple[LiveMarkdown, BlockChange]:
         """Render the new text; return the reply and its changes."""
         part = self.ask.part
-        reply = self._after_thoughts(text)
-        if reply is not None:
+        after_thoughts = None if self._thoughts is None else self._thoughts.reply_after(text)
+        if after_thoughts is not None:
             # What was drawn as the reply were thoughts, which stand folded at the end.
             self._reply = live_reply(self.ask.format, "")
-            return self._reply, self._reply.feed(reply)
+            return self._reply, self._reply.feed(after_thoughts)
         if self._reply is None or (part is not None and self._length <= _SETTLED):
             self._begin += text
             opening = None
@@ -227,25 +254,6 @@ class ReplyUnderWay:
                 self._opening = opening
                 text = self._begin
         return self._reply, self._reply.feed(text)
-
-    def _after_thoughts(self, text: str) -> str | None:
-        """Return the reply so far if new text ends thoughts that had no beginning, else ``None``.
-
-        Args:
-            text: the new text.
-        """
-        if self._until_thoughts_end is None:
-            return None
-        before = self._until_thoughts_end
-        end = "".join(before[-len(CLOSE) :])[-len(CLOSE) :]
-        before.append(text)
-        if CLOSE not in end + text:
-            return None
-        thoughts, reply = split_unopened("".join(before))
-        if not thoughts:
-            return None
-        self._until_thoughts_end = None
-        return reply
 
 
 def pause(html: str) -> float:
