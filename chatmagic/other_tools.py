@@ -124,6 +124,12 @@ PROMPTS: Final[Mapping[str, str]] = {
 }
 """Prompts of one word that are commands of other tools, and what does it here."""
 
+COMMANDS: Final[Mapping[str, str]] = {
+    "help": "%chat? shows the options here, and %chat_connect? how to connect.",
+    "list": "%chat_connect --models lists the models here, and %chat the settings.",
+}
+"""Lines of another extension's magic that ask no model, and what does it here."""
+
 _SHELL_ASKS: Final = 'chatmagic ask "QUESTION" asks; chatmagic --help shows the commands.'
 _COMMANDS: Final[Mapping[str, str]] = {
     "keys": "The variable CHATMAGIC_API_KEY has the key; chatmagic doctor shows where it is from.",

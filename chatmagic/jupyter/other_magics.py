@@ -10,7 +10,7 @@ from IPython.core.magic import no_var_expand
 
 from chatmagic.conversation.likely_mistakes import named_model
 from chatmagic.errors import InputError
-from chatmagic.other_tools import MAGICS
+from chatmagic.other_tools import COMMANDS, MAGICS
 from chatmagic.safe_text import one_line
 
 _LONGEST: Final = 60
@@ -50,9 +50,10 @@ def _refusal(name: str) -> Callable[..., None]:
         percent = "%" if cell is None else "%%"
         model = named_model(line.strip(), ())
         way = f"%%chat -m {one_line(model.rpartition(':')[2], _LONGEST)}" if model else "%%chat"
+        asking = f"Here it is {way} with the same prompt below it; %chat? shows the options."
         raise InputError(
             f"{percent}{name} is of {MAGICS[name]}, which is not loaded. Nothing was sent.",
-            hint=f"Here it is {way} with the same prompt below it; %chat? shows the options.",
+            hint=COMMANDS.get(line.strip(), asking),
         )
 
     refuse_typed: Callable[..., None] = no_var_expand(refuse)

@@ -6,7 +6,7 @@ import pytest
 from logged import Emulator
 from shells import Shell
 
-from chatmagic.other_tools import MAGICS, PROMPTS
+from chatmagic.other_tools import COMMANDS, MAGICS, PROMPTS
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,9 @@ from chatmagic.other_tools import MAGICS, PROMPTS
     [
         ("%%ai openai-chat:gpt-4o -f code\nWhy?", "Here it is %%chat -m gpt-4o with the same"),
         ("%%ai\nWhy?", "Here it is %%chat with the same prompt"),
-        ("%ai list", "Here it is %%chat with"),
+        ("%ai list", COMMANDS["list"]),
+        ("%ai help", COMMANDS["help"]),
+        ("%ai listen", "Here it is %%chat with"),
         ("%%ai {key}\nWhy?", "Here it is %%chat with"),
         ("%%llm\nWhy?", "Here it is %%chat with the same prompt"),
         ("%%chatgpt\nWhy?", "Here it is %%chat with the same prompt"),
