@@ -12,7 +12,7 @@ import os
 import signal
 import ssl
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, cast
@@ -113,12 +113,14 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[pytest.CollectReport]:
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """Have every second worker of ``-n`` read the files from the last to the first.
 
     In a fresh clone nothing is compiled: so what one worker compiles the other one finds.
     """
-    report: pytest.CollectReport = yield
+    report = yield
     worker = getattr(collector.config, "workerinput", {}).get("workerid", "gw0")
     if int(worker.removeprefix("gw")) % 2 and isinstance(collector, pytest.Directory):
         report.result.reverse()
