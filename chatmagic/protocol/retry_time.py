@@ -66,7 +66,7 @@ _ISO: Final = (
 _HTTP_DATE: Final = r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
 
 _IN_FRONT: Final = (
-    r"(?:x|next|min|api|amzn?|goog|cf|ms|rate|limit|throttle|quota|request|error|suggested|required"
+    r"(?:x|next|min|api|amzn?|goog|grpc|cf|ms|rate|limit|throttle|quota|request|error|suggested|required"
     r"|seconds?|secs?|time|to|until|before){0,4}"
 )
 _RETRY_NAME: Final = (
@@ -75,7 +75,9 @@ _RETRY_NAME: Final = (
     r"|(?:backoff|cooldown|pause|delay)(?:in|after|at|time|for|until)?|msbeforenext|limitnext"
     r"|(?:available|allowed|blocked|unblocked|locked|banned|throttled|suspended|limited)"
     r"(?:in|at|for|until)|unblock(?:in|at)|expires?(?:in|at|after)|(?:remaining|left)(?:time|in)"
-    r"|(?:time|seconds|secs|ms)(?:remaining|left))"
+    r"|(?:time|seconds|secs|ms)(?:remaining|left)|eta|until|retrypushback"
+    r"|next(?:request|attempt|allowed|window|slot|try)(?:at|in)?|window(?:ends?|expires?)(?:at|in)?"
+    r"|(?:ends|refills?|renews?|unlocks?|lifts?|lifted|resumes?)(?:at|in|after))"
     rf"(?:{_MILLISECONDS}|s|secs?|seconds?|minutes?)?"
 )
 """Names of headers and fields that tell a wait, whatever was refused."""
@@ -83,22 +85,35 @@ _RESET_NAME: Final = r"[a-z0-9]{0,40}resets?(?:[a-z0-9]{0,40})"
 """Names of headers and fields that tell the end of a limit's window."""
 _WORDS: Final = (
     r"(?ai)\b(?:again|retry|retrying|retried|wait|waiting|resets?|available|expires?|replenished"
-    r"|refreshed|renewed|lifted|unlocks?|unblocked|allowed|blocked|throttled|cool ?down|back ?off"
-    r"|sleep|pause|delay|back|next (?:request|attempt))"
+    r"|refreshed|renewed|lifted|unlocks?|unblocked|allowed|blocked|throttled|cool[ -]?down"
+    r"|back[ -]?off|sleep|pause|delay|back|next (?:request|attempt))"
     r"(?:\s(?:your|the|this)\s(?:request|call|operation)s?)?"
     r"(?:[\s:,-]{1,3}(?:in|after|for|at|until|on|of|about|approximately|another|within|least)\b)"
-    rf"{{0,3}}[\s:~]{{0,3}}(?P<when>(?-i:{_ISO}|{_HTTP_DATE})|{_DURATION})"
+    rf"{{0,3}}[\s:~=]{{0,3}}(?P<when>(?-i:{_ISO}|{_HTTP_DATE})|{_DURATION})"
 )
 _BARE_WORDS: Final = (
-    r"(?ai)\b(?:retry|again)[ _-]?(?:after|in|delay)(?:[ _-]?(?:in )?seconds)?"
-    r"[\s:={(\"']{1,9}(?:seconds:\s)?(?P<when>\d{1,9}(?:\.\d{1,9})?)\b"
+    r"(?ai)\b(?:(?:retry|again)[ _-]?(?:after|in|delay)(?:[ _-]?(?:in )?seconds)?(?=[\s:={(\"'])"
+    r"|(?:retry|wait)(?=\s?[:=]))[\s:={(\"']{1,9}(?:seconds:\s)?(?P<when>\d{1,9}(?:\.\d{1,9})?)\b"
 )
 """A number of seconds without its unit, which only these words announce."""
 _WORDS_BEHIND: Final = (
     rf"(?ai)(?P<when>{_DURATION})\s"
-    r"(?:remaining|left|until|before|to wait|(?:and|then) (?:re)?try)\b"
+    r"(?:remaining|left|until|before|to wait|from now|later|cool[ -]?down"
+    r"|(?:and|then) (?:re)?try)\b"
 )
 """A duration in front of the words that announce it."""
+_ANNOUNCED: Final = (
+    r"(?ai)\b(?:in|after|for|another)\s(?:(?:about|approximately|around|the next|another)\s|~\s?)?"
+    rf"(?P<when>{_DURATION})"
+)
+"""A duration in a sentence of other words."""
+_NOT_ANNOUNCED: Final = (
+    r"(?ai)\d\s?(?:[a-z]{1,20}\s){0,2}(?:calls?|credits?|images?|messages?|prompts?|queries"
+    r"|requests?|times|tokens?|units?)\b[^.!?;\n]{0,80}\Z"
+    r"|\b(?:limit|quota|timed? ?out|failed|ended|gave up)\s\Z"
+)
+"""Words before such a duration of a limit, or of something that has ended."""
+_LONGEST_ANNOUNCED: Final = timedelta(hours=1)
 _NUMBER_WORDS: Final = {
     "a": "1",
     "an": "1",
@@ -351,6 +366,12 @@ def _in_words(words: str, written: datetime) -> timedelta | None:
     if chinese := re.search(_CHINESE, words):
         seconds = {"秒": 1, "分": 60, "小": 3_600}[chinese[2]]
         return timedelta(seconds=float(chinese[1]) * seconds)
+    for match in re.finditer(_ANNOUNCED, words):
+        before = words[max(match.start() - LONGEST_VALUE, 0) : match.start()]
+        wait = _wait(match["when"], written, "")
+        is_wait = re.search(_NOT_ANNOUNCED, before) is None
+        if is_wait and wait is not None and wait <= _LONGEST_ANNOUNCED:
+            return wait
     return None
 
 
