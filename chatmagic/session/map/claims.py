@@ -15,12 +15,15 @@ from typing import Final
 from chatmagic._fork import Lock, belongs_to_process
 from chatmagic._log import log_swallowed, swallowed
 
-if sys.platform != "win32":
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
 
 CLAIMS: Final = ".claims"
 """Name of the file of a folder whose bytes are locked; it stays empty."""
-_OFFSETS: Final = 2**62
+_OFFSETS: Final = 2**62 if sys.platform != "win32" else 2**31 - 1
+"""Number of bytes that are locked; two rows with one byte are asked one after the other."""
 
 
 class Claims:
@@ -66,24 +69,49 @@ class Claims:
         offset = _offset(key)
         with self._lock:
             self._held.discard(offset)
-            if self._descriptor is not None and sys.platform != "win32":
+            if self._descriptor is not None:
                 with swallowed(OSError):
-                    fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, offset)
+                    _unlock_byte(self._descriptor, offset)
 
     def _locked(self, offset: int) -> bool:
         """Lock a byte; return false if another process has it."""
-        if sys.platform == "win32":
-            return True
         try:
             if self._descriptor is None:
                 # It is never closed: that would end all locks of the process on the file.
                 self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
-            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+            _lock_byte(self._descriptor, offset)
         except (BlockingIOError, PermissionError):
             return False
         except OSError as error:
             log_swallowed(error)
         return True
+
+
+def _lock_byte(descriptor: int, offset: int) -> None:
+    """Lock a byte of a file.
+
+    Raises:
+        BlockingIOError: another process has it; on Windows it is a ``PermissionError``.
+        OSError: there are no locks here.
+    """
+    if sys.platform == "win32":
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+
+
+def _unlock_byte(descriptor: int, offset: int) -> None:
+    """Unlock a byte of a file; the system does so, too, when the process ends.
+
+    Raises:
+        OSError: it is not locked.
+    """
+    if sys.platform == "win32":
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+    else:
+        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, offset)
 
 
 _of_folders: dict[Path, Claims] = {}

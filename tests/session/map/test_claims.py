@@ -81,6 +81,48 @@ def test_another_process_has_no_row_that_is_claimed_here(tmp_path: Path) -> None
 
 
 @needs_locks
+def test_a_row_that_a_killed_process_had_is_free(tmp_path: Path) -> None:
+    """The system ends the locks of a process, whatever ends it."""
+    ready, told = os.pipe()
+    child = os.fork()
+    if not child:
+        held = Claims(tmp_path / ".claims")
+        os.write(told, b"1" if held.take(KEY) else b"0")
+        signal.pause()
+        os._exit(1)
+    of_folder = Claims(tmp_path / ".claims")
+    assert os.read(ready, 1) == b"1"
+    assert not of_folder.take(KEY)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert of_folder.take(KEY)
+    os.close(ready)
+    os.close(told)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "is_granted"),
+    [
+        (BlockingIOError(errno.EAGAIN, "taken"), False),
+        (PermissionError(errno.EACCES, "taken, as Windows says it"), False),
+        (OSError(errno.ENOLCK, "no locks"), True),
+        (OSError(errno.EINVAL, "no locks, as some network drives say it"), True),
+        (OSError(errno.EOPNOTSUPP, "no locks"), True),
+    ],
+)
+def test_a_lock_that_is_refused_is_taken_or_there_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: OSError, *, is_granted: bool
+) -> None:
+    """A row that another task has waits; where there are no locks, none waits."""
+    monkeypatch.setattr(claims, "_lock_byte", Mock(side_effect=refusal))
+    of_folder = Claims(tmp_path / ".claims")
+    assert of_folder.take(KEY) == is_granted
+    of_folder.give_back(KEY)
+    monkeypatch.setattr(claims, "_lock_byte", Mock())
+    assert of_folder.take(KEY)
+
+
+@needs_locks
 def test_without_locks_each_claim_is_granted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
