@@ -401,6 +401,25 @@ def test_a_stop_ends_a_wait(rig: Rig, monkeypatch: pytest.MonkeyPatch, seconds: 
     assert re.fullmatch(words, seen[0])
 
 
+def test_a_stop_ends_the_wait_for_another_task(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that another task asks is not asked here; a person sees why it waits."""
+    job = rig.job(["a"], capitals, workers=1)
+    monkeypatch.setattr(job.file, "claim", lambda _: False)
+    seen: list[str] = []
+
+    def show(done: int, state: str) -> None:
+        del done
+        if state:
+            seen.append(state)
+            job.stop()
+
+    monkeypatch.setattr("chatmagic.session.map.progress.Progress.show", lambda _, *how: show(*how))
+    with pytest.raises(ChatInterrupted, match="Stopped"):
+        job.run(is_watched=True)
+    assert seen[0] == "another task asks the same rows"
+    assert rig.asking.asked == []
+
+
 def test_a_row_waits_for_the_others_where_a_budget_has_room_for_one(rig: Rig) -> None:
     """While it is not known what a request takes, the first one reserves all."""
     holder = threading.Lock()
