@@ -13,8 +13,12 @@ from shells import Shell
 from chatmagic import cli, demo
 from chatmagic.archive import cassette_format
 from chatmagic.conversation import options, record
+from chatmagic.jupyter import values
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.jupyter.magics import ChatMagics
+from chatmagic.models import Usage
+from chatmagic.protocol import api_key
+from chatmagic.render import gauge
 from chatmagic.session.map import job_head
 from chatmagic.study import comparison_output, methods
 
@@ -137,6 +141,17 @@ def test_the_formats_have_their_versions() -> None:
         "comparison in ": comparison_output.VERSION,
     }
     assert {name: int(version) for name, version in rows} == written
+
+
+def test_what_the_pages_quote_is_what_is_shown() -> None:
+    """The line under a reply, the mark of a cut, and the mark of a removed key."""
+    _, figures = gauge.line(None, Usage(9, 4), seconds=3.2)
+    settings = gauge.settings_words({"temperature": 0.2, "max_tokens": 200}, None)
+    assert f"(`{figures}`)" in page("credits")
+    assert f"(`{settings}`)" in page("credits")
+    *_, cut = values.bounded("a " * 2947 + "b").splitlines()
+    assert f"(`{cut}`)" in page("context")
+    assert f"`{api_key.REMOVED}`" in page("connect")
 
 
 def test_every_magic_has_its_row() -> None:
