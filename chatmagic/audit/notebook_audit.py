@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from chatmagic.archive import output, restore
@@ -131,15 +131,13 @@ def _judge_places(
     unseen: float,
 ) -> None:
     """Add the faults of turns that were asked elsewhere, each at its cause."""
-    edited: dict[str, int] = {}
-    instructions: dict[str, int] = {}
-    for saved in (saved for saved in read.outputs if saved.fault):
-        if saved.record is not None and saved.record.turn is not None:
-            edited[saved.record.turn] = saved.cell
-        if saved in places:
-            edited[places[saved].turn.digest] = saved.cell
-        if isinstance(saved.steering, Instructions):
-            instructions[saved.steering.value.sha256] = saved.cell
+    faulty = [saved for saved in read.outputs if saved.fault]
+    edited = _edited_turns(faulty, places)
+    instructions = {
+        saved.steering.value.sha256: saved.cell
+        for saved in faulty
+        if isinstance(saved.steering, Instructions)
+    }
     turns = [*places.values()]
     for finding in named_turn_findings(read, places, comparison.commands, unseen):
         audit.add(finding)
@@ -152,6 +150,19 @@ def _judge_places(
     instructed = [place for place in turns if place.cell < unseen]
     others = [place for place in instructed if not place.window.instructs_as(place.turn)]
     _add_causes(audit, instruction_causes(others, instructions))
+
+
+def _edited_turns(
+    faulty: Iterable[SavedOutput], places: Mapping[SavedOutput, PlacedTurn]
+) -> dict[str, int]:
+    """Return the cells of edited turns, by the turns' digests as recorded and as they are now."""
+    edited: dict[str, int] = {}
+    for saved in faulty:
+        if saved.record is not None and saved.record.turn is not None:
+            edited[saved.record.turn] = saved.cell
+        if saved in places:
+            edited[places[saved].turn.digest] = saved.cell
+    return edited
 
 
 def _add_causes(audit: Audit, causes: Sequence[Cause]) -> None:

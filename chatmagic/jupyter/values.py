@@ -230,14 +230,11 @@ def _figure(value: Any) -> tuple[str, str] | None:
     """Return the description of a figure or of its axes; ``None`` of anything else."""
     if is_a(value, "seaborn.axisgrid", "Grid", "JointGrid"):
         value = value.figure
-    title = ""
-    if is_a(value, "matplotlib.figure", "FigureBase"):
-        axes = value.axes
-        title = value.get_suptitle()
-    elif axes := _axes(value):
-        pass
-    else:
+    is_figure = is_a(value, "matplotlib.figure", "FigureBase")
+    axes = value.axes if is_figure else _axes(value)
+    if not (is_figure or axes):
         return None
+    title = value.get_suptitle() if is_figure else ""
     subject = f"figure with {counted(len(axes), 'plot')}"
     lines = [f"matplotlib {subject}{f': {one_line(title)}' if title else ''}", NO_PICTURE]
     for number, plot in enumerate(axes, 1):

@@ -261,10 +261,11 @@ def _retry_stale(kernel: Kernel) -> None:
     names = ", ".join(dict.fromkeys(_name(conversation, cell) for cell in cells))
     elsewhere = _elsewhere(conversation, causes, cells)
     if not cells:
-        words = f"{elsewhere.lstrip() or 'No cell is stale.'} Nothing was sent."
+        words = f"{elsewhere or 'No cell is stale.'} Nothing was sent."
         reply_views.show_html(*reply_views.sentence(words))
         return
-    quote = f"{stale_cells.in_words(kernel.session, cells, causes)}.{elsewhere}"
+    stale = f"{stale_cells.in_words(kernel.session, cells, causes)}."
+    quote = f"{stale} {elsewhere}" if elsewhere else stale
     if not listed:
         words = f"{quote} Run these cells, in this order: {names}. Nothing was sent."
         reply_views.show_html(*reply_views.sentence(words))
@@ -292,7 +293,8 @@ def _run_in_page(
 
     def take_answer(answer: Message) -> str:
         """Show the outcome, and return it in words."""
-        words = f"{_outcome(answer, names)}{elsewhere}"
+        outcome = _outcome(answer, names)
+        words = f"{outcome} {elsewhere}" if elsewhere else outcome
         place.note(*reply_views.sentence(words))
         return words
 
@@ -338,7 +340,7 @@ def _name(conversation: Conversation, cell: str) -> str:
 
 
 def _elsewhere(conversation: Conversation, causes: Causes, cells: Collection[str]) -> str:
-    """Return a sentence on the stale turns that the cells do not ask again.
+    """Return a sentence on the stale turns that the cells do not ask again; empty for none.
 
     Args:
         conversation: the conversation.
@@ -348,14 +350,16 @@ def _elsewhere(conversation: Conversation, causes: Causes, cells: Collection[str
     turns = [
         turn for turn in conversation if turn.owner not in cells and causes.cause_of(turn.number)
     ]
+    if not turns:
+        return ""
     places = dict.fromkeys(
         conversation.label(turn.owner) if turn.owner and turn.entry == "cell" else turn.asker
         for turn in turns
     )
+    count = counted(len(turns), "turn")
     are = "is" if len(turns) == 1 else "are"
-    stale = f"asked elsewhere {are} stale, too" if cells else f"{are} stale"
-    where = f"{stale}: ask again in {', '.join(places)}."
-    return f" {counted(len(turns), 'turn')} {where}" if turns else ""
+    stale = f"{count} asked elsewhere {are} stale, too" if cells else f"{count} {are} stale"
+    return f"{stale}: ask again in {', '.join(places)}."
 
 
 def _outcome(answer: Message, names: str) -> str:
