@@ -47,6 +47,7 @@ def _refusal(name: str) -> Callable[..., None]:
     """
 
     def refuse(line: str, cell: str | None = None) -> None:
+        """Raise the error of the magic."""
         percent = "%" if cell is None else "%%"
         model = named_model(line.strip(), ())
         way = f"%%chat -m {one_line(model.rpartition(':')[2], _LONGEST)}" if model else "%%chat"
