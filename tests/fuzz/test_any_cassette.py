@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cassette_choice import choosing
 from environments import GivenEnvironment
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -51,7 +52,7 @@ class Kernel:
     def __init__(self, path: Path, mode: Mode, service: Paid) -> None:
         """Put the cassette in."""
         self.config = CassetteConfig(path, mode)
-        environment = GivenEnvironment(cassette=lambda: self.config)
+        environment = GivenEnvironment(command_choice=choosing(lambda: self.config))
         self.session = Session(Client(transport=service), environment=environment)
 
     @property

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from cassette_choice import choosing
 from environments import GivenEnvironment
 from talks import abc, ask
 
@@ -74,6 +75,6 @@ def test_a_replay_takes_no_credits() -> None:
     session, causes = Session(), abc().causes()
     enter(session, replace(ROW, each=3))
     replayed = CassetteConfig(Path("a.jsonl"), "replay")
-    session.environment = GivenEnvironment(cassette=lambda: replayed)
+    session.environment = GivenEnvironment(command_choice=choosing(lambda: replayed))
     words = stale_cells.in_words(session, ["b"], causes)
     assert words.endswith(": a replay costs nothing")

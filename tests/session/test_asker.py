@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import pytest
 from asking import Seen
+from cassette_choice import choosing
 from environments import GivenEnvironment
 from logged import Emulator
 from short_service import ShortService
@@ -95,7 +96,9 @@ def test_a_preview_needs_no_service_in_a_replay_alone(session: Session, tmp_path
     modes: tuple[Mode, ...] = ("record", "replay")
     for mode in modes:
         setup = CassetteConfig(tmp_path / "c.jsonl", mode)
-        session.environment = GivenEnvironment(service=none, cassette=partial(_same, setup))
+        session.environment = GivenEnvironment(
+            service=none, command_choice=choosing(partial(_same, setup))
+        )
         if mode == "record":
             with pytest.raises(ConnectError):
                 session.preview(Ask("echo:one"))
@@ -168,7 +171,8 @@ def test_what_was_sent_shorter_replays_strictly(tmp_path: Path) -> None:
     for mode in modes:
         setup = CassetteConfig(tmp_path / "c.jsonl", mode)
         session = Session(
-            Client(transport=service), environment=GivenEnvironment(cassette=partial(_same, setup))
+            Client(transport=service),
+            environment=GivenEnvironment(command_choice=choosing(partial(_same, setup))),
         )
         replies = [session.ask(letter * 4, fit=True) for letter in "abc"]
         texts.append([(reply.text, reply.left_out) for reply in replies])

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from cassette_choice import choosing
 from environments import GivenEnvironment
 from logged import Emulator
 from shells import KEY
@@ -49,7 +50,7 @@ def test_the_process_has_one_environment_for_its_session_and_its_clients(
     before = current.current_session()
     given = GivenEnvironment(
         emulator=(emulator.url, Secret(KEY)),
-        cassette=partial(CassetteConfig, Path("a.jsonl"), "replay"),
+        command_choice=choosing(partial(CassetteConfig, Path("a.jsonl"), "replay")),
     )
     current.use_environment(given)
     assert before is current.current_session()

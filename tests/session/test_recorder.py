@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from cassette_choice import choosing
 from environments import GivenEnvironment
 from row_service import RowService
 
@@ -28,7 +29,9 @@ def session_with(path: Path, mode: Mode, service: RowService) -> Session:
     def setup(config: CassetteConfig) -> CassetteConfig:
         return config
 
-    environment = GivenEnvironment(cassette=partial(setup, CassetteConfig(path, mode)))
+    environment = GivenEnvironment(
+        command_choice=choosing(partial(setup, CassetteConfig(path, mode)))
+    )
     return Session(Client(transport=service), environment=environment)
 
 

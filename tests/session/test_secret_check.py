@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from asking import Seen, prompts
+from cassette_choice import choosing
 from environments import GivenEnvironment
 from logged import Emulator
 from shells import KEY
@@ -161,7 +162,7 @@ def test_a_replay_refuses_nothing(
     modes: tuple[Mode, ...] = ("record", "replay", "record")
     for mode in modes:
         session.environment = GivenEnvironment(
-            service=lambda: service, cassette=partial(CassetteConfig, path, mode)
+            service=lambda: service, command_choice=choosing(partial(CassetteConfig, path, mode))
         )
         session.conversation.reset()
         if len(emulator.requests) == 0:

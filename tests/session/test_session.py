@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from asking import PATIENCE, Seen, prompts, stop
+from cassette_choice import choosing
 from environments import GivenEnvironment
 from logged import Emulator, Settings
 from loopback import DONE, Server, document, event, playing, stream
@@ -289,7 +290,7 @@ def test_the_order_in_which_a_user_sees_an_ask(
     """Notes, then that it is sent, then the request; at the end all is kept, and nothing locked."""
     service, seen, path = RowService(9), list[str](), tmp_path / "tape.jsonl"
     setup = None if mode is None else CassetteConfig(path, mode)
-    environment = GivenEnvironment(cassette=lambda: setup, notify=seen.append)
+    environment = GivenEnvironment(command_choice=choosing(lambda: setup), notify=seen.append)
     ledger = new_ledger(lambda: environment)
     ledger.limits += (OneRequest(ledger),)
     monkeypatch.setattr(Session, "ledger", ledger)

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest import mock
 
-from chatmagic.cassette.choice import CassetteOptions
 from chatmagic.client import config, key_store
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint
@@ -27,7 +26,7 @@ class GivenEnvironment(Environment):
         cell: the hash of the running cell, and its execution.
         emulator: the address and key of an emulator.
         settings: the settings of features, by name.
-        answers: what its other methods do, by name; ``cassette`` gives the cassette that is chosen.
+        answers: what its other methods do, by name.
     """
 
     def __init__(
@@ -44,19 +43,11 @@ class GivenEnvironment(Environment):
         for name, answer in fixed.items():
             if answer is not None:
                 answers[name] = lambda answer=answer: answer
-        self._cassette = answers.pop("cassette", None)
         vars(self).update(answers)
 
     def setting(self, name: str) -> str | None:
         """Give the value of a feature's setting."""
         return self._settings.get(name)
-
-    def command_choice(self, kind: type[Any]) -> Any:
-        """Give the cassette that it is told, as its command would choose it."""
-        config = None if self._cassette is None else self._cassette()
-        if kind is not CassetteOptions or config is None:
-            return None
-        return CassetteOptions(str(config.path), config.mode, config.fallback, config.by_order)
 
 
 @contextlib.contextmanager

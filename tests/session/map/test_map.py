@@ -15,6 +15,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from cassette_choice import choosing
 from environments import GivenEnvironment, variables
 from jobs import full_disk
 from libraries import library
@@ -461,7 +462,7 @@ def test_a_replay_never_sends(service: RowService, tmp_path: Path) -> None:
 def replaying(folder: Path) -> GivenEnvironment:
     """Give an environment that replays a cassette, and knows no address and no key."""
     config = CassetteConfig(folder / "lesson.jsonl", "replay")
-    return GivenEnvironment(cassette=lambda: config)
+    return GivenEnvironment(command_choice=choosing(lambda: config))
 
 
 def test_a_replay_needs_no_address_and_no_key(asking: Session, service: RowService) -> None:
