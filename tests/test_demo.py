@@ -228,6 +228,7 @@ def test_a_server_that_will_not_end_is_killed(patience: float) -> None:
         assert server.returncode == -signal.SIGKILL
 
 
+@pytest.mark.release  # what it starts is tested above, and JupyterLab in tests/browser
 @with_signals
 @pytest.mark.usefixtures("lab")
 def test_the_demo_starts_and_ends_everything(

@@ -123,6 +123,7 @@ def ran(folder: Path, environ: Mapping[str, str], *words: str) -> str:
     ).stdout
 
 
+@pytest.mark.release  # its fixtures are tested above; four pytests load here
 def test_a_project_records_once_and_replays_in_two_workers(tmp_path: Path) -> None:
     """Without an address, a key or a network; no cassette holds the key."""
     project = ROOT / "tests" / "support" / "pytest_project.txt"

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from shares import each_time
 
 from chatmagic._standard_output import UnwritableReplaced
 
@@ -54,7 +55,7 @@ print("end", len(reply.text))
 """
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", each_time(["cp1252", "ascii", "latin-1"], 3))
 def test_a_terminal_of_another_encoding_shows_replies(encoding: str, tmp_path: Path) -> None:
     """All that a terminal prints: a reply, the history, an error."""
     (tmp_path / "lines.ipy").write_text(LINES, encoding="utf-8")

@@ -65,6 +65,7 @@ def in_child(url: str, starter: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.release  # a child of a pool is tried each time
 def test_another_child_finds_its_parents_emulator_in_its_environment(emulator: Emulator) -> None:
     """Only if the variable names its parent; another host is never one."""
     own = str(os.getpid())

@@ -20,6 +20,7 @@ from commands import HERE, with_signals
 from logged import Emulator
 from loopback import DONE, EVENTS, Peer, Server, chunked, document, event, head, playing, stream
 from served import LIMIT
+from shares import each_time
 from shell_asking import Asked
 from shells import FIXED, KEY, asked, bodies
 
@@ -374,7 +375,7 @@ def beginning(peer: Peer) -> None:
 
 
 @with_signals
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", each_time(["SIGINT", "SIGTERM", "SIGHUP"], 3))
 def test_an_interrupt_keeps_what_came(tmp_path: Path, name: str) -> None:
     """Ctrl-C ends it with 130, as a closed terminal does; the turn is kept, marked, privately."""
     number = getattr(signal, name)
