@@ -85,6 +85,14 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     return repository, own
 
 
+def test_the_environment_stays_as_it_is(image: tuple[Path, dict[str, str]]) -> None:
+    """What is set up stands in the home folder: a container's Python may belong to root."""
+    _, environment = image
+    bare = Path(environment["PATH"].split(os.pathsep)[0]).parent
+    assert (Path(environment["HOME"]) / ".jupyter" / "jupyter_server_config.json").is_file()
+    assert not (bare / "etc").exists()
+
+
 @pytest.mark.release
 def test_it_opens_the_first_lesson(image: tuple[Path, dict[str, str]]) -> None:
     """JupyterLab starts, the first page is the first lesson, and what it holds is trusted."""
