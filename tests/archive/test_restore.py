@@ -139,6 +139,19 @@ def test_what_is_said_of_a_restored_notebook() -> None:
     ]
 
 
+def test_many_kept_values_are_counted() -> None:
+    """The first of them are named, and the others are a number."""
+    values = tuple(Value.of_text("x", str(number)) for number in range(12))
+    prompt = "{{ x }}" * len(values)
+    talk = Conversation()
+    sent = "".join(map(str, range(12)))
+    talk.add(Turn(prompt=sent, reply=Reply("r"), typed=prompt, values=values))
+    *named, others, undo = restore.speaking(talk)
+    assert [line.startswith("turn 1: the value") for line in named] == [True] * restore.MOST_LINES
+    assert others == "… and 2 more values."
+    assert undo.startswith("%chat_undo")
+
+
 def test_a_question_that_was_asked_again_stands_where_it_stood() -> None:
     """The reply takes its place, unless its cell was asked again since; so does a picked one."""
     first, second = (Turn(prompt="p", reply=Reply(text)).recorded_digest for text in "rs")
