@@ -236,7 +236,7 @@ def _add_emulator_arguments(parser: argparse.ArgumentParser) -> None:
     default = "(default: %(default)s)"
     add("--port", type=_port, default=0, metavar="N", help="default: any free one")
     add("--credits", type=int, default=100, metavar="N", help=f"credit limit of a key {default}")
-    add("--cost", type=int, default=1, metavar="N", help=f"credits a request takes {default}")
+    add("--cost", type=int, default=1, metavar="N", help=f"credits that a request costs {default}")
     text = f"pause between fragments {default}"
     add("--delay", type=float, default=0.01, metavar="SECONDS", help=text)
 

@@ -204,7 +204,7 @@ def _completion(
         return _json(HTTPStatus.TOO_MANY_REQUESTS, body.to_json()), used
     text = None if settings.answer is None else settings.answer(asked)
     if isinstance(text, int):
-        body = ErrorBody("failed", "This request fails, as the emulator was told.")
+        body = ErrorBody("failed", "This request fails, as the emulator is set to.")
         return _json(text, body.to_json()), used
     answer = _Answer(
         replies.complete(asked.messages, asked.max_tokens, _schema(asked), text),
