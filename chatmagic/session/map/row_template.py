@@ -11,8 +11,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from chatmagic._json import canonical, digest
 from chatmagic.conversation import template
@@ -60,8 +59,7 @@ class _Frame:
         return hashed.hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """Row of a map, with its prompt.
 
     Args:
