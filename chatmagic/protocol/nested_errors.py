@@ -69,10 +69,10 @@ def _in_text(text: str, depth: int = _DEPTH) -> tuple[str | None, str]:
         value, _ = json.JSONDecoder(strict=False).raw_decode(brace + rest)
     except (ValueError, RecursionError):
         written = re.search(_WRITTEN, rest)
-        found = written and (written[1] or written[2])
+        message = None if written is None else written[1] or written[2]
     else:
-        found = _cause(value, depth - 1)
-    return found or None, before.strip(" \n\t-:([")
+        message = _cause(value, depth - 1)
+    return message or None, before.strip(" \n\t-:([")
 
 
 def _provider(error: Mapping[str, Any]) -> str:

@@ -223,11 +223,11 @@ def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> Cha
     elif error_body.is_rate_limit or error_body.status is not None:
         rule = _rule(error_body.status or answer.status, error_body, quote)
         error = _by_rule(rule, error_body, quote, at, credits)
-    elif re.search(_NO_SUCH_PATH, _told(error_body, quote)):
+    elif re.search(_NO_SUCH_PATH, _all_words(error_body, quote)):
         error = _by_rule(
             _rule(HTTPStatus.NOT_FOUND, error_body, quote), error_body, quote, at, credits
         )
-    elif re.search(_TOO_LONG_WORDS, _told(error_body, quote)):
+    elif re.search(_TOO_LONG_WORDS, _all_words(error_body, quote)):
         error = _TOO_LONG.error(f"{_TOO_LONG.event}{quote} {at}.", hint=advice.LESS)
     else:
         error = ServiceError(f"The service answered with an error{quote} {at}.", hint=_UNSENT)
@@ -294,10 +294,10 @@ def _rule(status: int, error_body: ErrorBody, quote: str) -> _Rule:
     """Return the meaning of a status of failure, to which the answer's words may add."""
     rule = _RULES.get(status, _FAILED if status >= HTTPStatus.INTERNAL_SERVER_ERROR else _REFUSED)
     words, named = _BY_WORDS.get(status, ("", rule))
-    told = _told(error_body, quote)
-    if status == HTTPStatus.BAD_REQUEST and re.search(_KEY_WORDS, told):
+    words_of_body = _all_words(error_body, quote)
+    if status == HTTPStatus.BAD_REQUEST and re.search(_KEY_WORDS, words_of_body):
         return _BAD_KEY
-    if re.search(words, told):
+    if re.search(words, words_of_body):
         return named
     if status == HTTPStatus.FORBIDDEN and error_body == ErrorBody():
         return _FIREWALL
@@ -318,7 +318,7 @@ def _by_rule(
     return rule.error(f"{event}{quote} {at}.", hint=rule.hint)
 
 
-def _told(error_body: ErrorBody, quote: str) -> str:
+def _all_words(error_body: ErrorBody, quote: str) -> str:
     """Return all words of an error's body; the beginning of a body without such words."""
     words = (error_body.code, error_body.error, error_body.message)
     return " ".join(filter(None, words)) or quote

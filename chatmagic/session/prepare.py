@@ -225,20 +225,21 @@ def _record_of(prepared: Prepared, turn: Turn, earlier: Sequence[Turn]) -> Recor
     part = prepared.ask.part
     if part is None:
         return record
-    texts = part.reply.text, turn.reply.text
-    is_afresh = continuation.restart(*texts) == "differs"
-    cut = continuation.cut_size(*texts)
-    is_joined = texts[0] != "" and cut < len(texts[1]) and not is_afresh
+    before = part.reply.text
+    text = turn.reply.text
+    is_afresh = continuation.restart(before, text) == "differs"
+    cut = continuation.cut_size(before, text)
+    is_joined = before != "" and cut < len(text) and not is_afresh
     record = replace(
         record,
         continues=part.recorded_digest,
         cut=cut,
         afresh=is_afresh,
-        alike=continuation.begins_alike(*texts),
-        seams=(continuation.words_before_seam(texts[0]),) if is_joined else (),
+        alike=continuation.begins_alike(before, text),
+        seams=(continuation.words_before_seam(before),) if is_joined else (),
     )
     whole = continuation.joined_turn(part, replace(turn, record=record))
     block = None
     if not record.afresh:
-        block = continuation.block_opening(*texts, prepared.ask.format)
+        block = continuation.block_opening(before, text, prepared.ask.format)
     return replace(record, turn=whole.digest, block=block)
