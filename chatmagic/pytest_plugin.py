@@ -30,7 +30,12 @@ FOLDER: Final = "cassettes"
 """Name of the folder of cassettes beside a test's file."""
 LONGEST_NAME: Final = 80
 """Largest number of characters of a cassette's name, which a test's parameters may make long."""
-_ADDRESS: Final = ("CHATMAGIC_BASE_URL", "CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
+_ADDRESS: Final = (
+    "CHATMAGIC_BASE_URL",
+    "CHATMAGIC_API_KEY",
+    "CHATMAGIC_API_KEY_FILE",
+    "CHATMAGIC_AUTH",
+)
 _CASSETTE: Final = ("CHATMAGIC_CASSETTE", "CHATMAGIC_MODE")
 _RECORDS: Final = "pytest --chat-record asks the service, and records it."
 

@@ -75,6 +75,19 @@ def test_each_test_has_a_conversation_of_its_own(chat_emulator: ChatEmulator) ->
     assert len(chat_emulator.asked[0]) == 1
 
 
+@pytest.fixture
+def _keyless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set what a server without a key needs."""
+    monkeypatch.setenv("CHATMAGIC_AUTH", "none")
+
+
+@pytest.mark.usefixtures("_keyless")
+def test_the_emulator_is_given_its_key(chat_emulator: ChatEmulator) -> None:
+    """In the usual way, whatever way the environment has for another address."""
+    assert chatmagic.ask("echo:a").text == "a"
+    assert len(chat_emulator.asked) == 1
+
+
 @pytest.mark.chat_cassette("replayed")
 def test_a_cassette_is_replayed_strictly(chat_cassette: ChatCassette) -> None:
     """Nothing is sent, not by a client of the test's own either."""

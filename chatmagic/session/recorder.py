@@ -125,7 +125,7 @@ class Recorder(Feature):
 
     Args:
         notify: shows a line to the user at once.
-        lock: held while an answer is recorded.
+        lock: held while an answer is recorded, and while unsaved answers are looked for.
     """
 
     name: ClassVar[str] = "cassette"
@@ -234,7 +234,9 @@ class Recorder(Feature):
         """
         current = self.cassette.current
         is_own = problem is not None and current is not None and problem is current.trouble
-        return [] if is_own else self.cassette.news()
+        # What another thread saves at this moment is not lacking.
+        with self.lock:
+            return [] if is_own else self.cassette.news()
 
     def complete(self) -> None:
         """Make the cassette as complete in its file as here."""

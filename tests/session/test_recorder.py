@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from types import TracebackType
 
 import pytest
 from cassette_choice import choosing
 from environments import GivenEnvironment
 from row_service import RowService
 
+from chatmagic._fork import Lock
 from chatmagic.archive.cassette_file import CassetteFile
 from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette.choice import CassetteConfig, Mode
@@ -96,3 +98,32 @@ def test_a_question_is_looked_up_by_its_digest() -> None:
     query = query_of(prepared)
     assert (query.asked.request, query.asked.typed) == (prepared.digest, "typed")
     assert (query.owner, query.run) == ("a", "1")
+
+
+class SeenLock(Lock):
+    """Lock that shows whether it is held."""
+
+    is_held = False
+
+    def __enter__(self) -> None:
+        """Hold it."""
+        super().__enter__()
+        self.is_held = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        frames: TracebackType | None,
+    ) -> None:
+        """Release it."""
+        self.is_held = False
+        super().__exit__(kind, error, frames)
+
+
+def test_what_is_being_saved_is_not_called_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lines on unsaved answers wait for the thread that saves one."""
+    lock = SeenLock()
+    recorder = Recorder(str, lock)
+    monkeypatch.setattr(recorder.cassette, "news", lambda: [f"held: {lock.is_held}"])
+    assert recorder.late_news(None) == ["held: True"]
