@@ -29,7 +29,7 @@ FEWEST_ROWS: Final = 50
 FEWEST_OTHERS: Final = 5
 """Number of rows with another label than the most frequent one that an interval of a measure needs
 whose chance agreement depends on them."""
-FEW_ROWS: Final = 100
+FEW_ROWS: Final = 300
 """Number of rows below which such an interval needs more of them."""
 FEWEST_OTHERS_OF_FEW: Final = 20
 """Number of them that it needs then."""

@@ -194,7 +194,13 @@ def test_an_interval_that_would_not_hold_is_not_shown() -> None:
     assert measures.mean(np.array([0.0, 1.0] * 24)).low is None
     assert measures.mean(np.array([0.0, 1.0] * 25)).low is not None
     assert measures.mean(np.array([0.5] * 99)).low is None
-    for common, rare, is_shown in ((90, 4, False), (90, 5, True), (60, 19, False), (60, 20, True)):
+    for common, rare, is_shown in (
+        (290, 4, False),
+        (290, 5, True),
+        (250, 19, False),
+        (60, 19, False),
+        (60, 20, True),
+    ):
         one, other = sides_of(((common, 14), (0, rare)))
         assert (measures.kappa(one, other).low is not None) is is_shown
         rows = [["a"] * 3] * common + [["a", "a", "b"]] * 15 + [["b", "b", "a"]] * rare
