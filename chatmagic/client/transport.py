@@ -284,15 +284,20 @@ class HttpExchange:
                 self._leave_connection()
 
     def _drain(self) -> None:
-        """Read the small rest, which returns the connection to the pool."""
+        """Read the small rest, which returns the connection to the pool.
+
+        What is here already is read however late it is: a busy machine may pause this thread.
+        """
         if self._raw.connection is None:
             return
         until = monotonic() + DRAIN_SECONDS
         left = DRAIN_BYTES
         self._halt.settimeout(DRAIN_SECONDS)
         with swallowed(urllib3.exceptions.HTTPError, OSError):
-            while self._raw.connection is not None and left > 0 and monotonic() < until:
+            while self._raw.connection is not None and left > 0:
                 left -= len(self._raw.read1(left, decode_content=False))
+                if monotonic() >= until:
+                    break
 
 
 _GZIP_OR_ZLIB: Final = zlib.MAX_WBITS | 32

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import queue
 import signal
 import socket
@@ -220,6 +221,25 @@ def test_a_server_that_keeps_the_stream_open_does_not_hold_the_caller(
             assert time.monotonic() - began < PATIENCE
             assert gone.get(timeout=PATIENCE)
         assert server.accepted == 2
+
+
+def test_what_is_here_is_drained_however_late(
+    connect: Callable[..., HttpTransport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that is busy for longer than the moment costs no connection."""
+    monkeypatch.setattr("chatmagic.client.transport.monotonic", itertools.count().__next__)
+
+    def script(peer: Peer) -> None:
+        while peer.request():
+            peer.send(head(headers=FRAMES["chunked"]) + chunked(DONE) + CHUNKS_END)
+
+    with Server(script) as server:
+        transport = connect(server)
+        for _ in range(2):
+            exchange = send(transport)
+            assert exchange.read() == DONE
+            exchange.close(ended=True)
+        assert server.accepted == 1
 
 
 def test_a_server_that_goes_on_and_on_is_drained_of_little(
