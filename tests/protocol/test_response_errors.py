@@ -97,6 +97,8 @@ def test_a_burst_is_not_the_end_of_the_credits(reset: str, seconds: int, hint: s
     ("status", "body", "kind", "cause"),
     [
         (400, {"error": "bad"}, RequestRejectedError, "The service refused: "),
+        (400, {"error": "API key not valid."}, AuthenticationError, "The service did not accept"),
+        (400, {"error": "Incorrect API key: x"}, AuthenticationError, "The service did not accept"),
         (401, b"", AuthenticationError, "The service did not accept the key ("),
         (403, {"error": "invalid api key"}, AuthenticationError, "The service did not accept the"),
         (403, {"error": "flagged"}, RequestRejectedError, "The service refused: "),
