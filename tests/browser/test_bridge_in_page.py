@@ -57,6 +57,7 @@ def turns(book: Book, index: int) -> list[str]:
     return [line.split("echo:")[1] for line in lines if "echo:" in line]
 
 
+@pytest.mark.release
 def test_a_cell_between_two_carries_what_is_above_it(notebook7: Open, service: Emulator) -> None:
     """A button runs the stale one below. Run All again, and after a restart, sends equal bodies.
 

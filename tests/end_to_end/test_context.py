@@ -37,6 +37,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.release
 def test_run_twice_and_headless_and_replayed(
     service: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -202,6 +202,7 @@ def test_each_lesson_is_run_by_a_tool() -> None:
     assert set(RUN_BY) == {*TOOLS, "nbval"}
 
 
+@pytest.mark.release
 def test_nbval_passes_strictly_in_another_time_zone(
     tmp_path: Path, offline: dict[str, str]
 ) -> None:

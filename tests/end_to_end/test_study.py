@@ -18,6 +18,7 @@ FLIPS = 0.2
 ROWS = 150
 
 
+@pytest.mark.release
 def test_a_study_finds_what_the_service_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

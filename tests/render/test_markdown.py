@@ -668,6 +668,7 @@ def test_a_pathological_text_takes_linear_time(name: str) -> None:
     assert costs[1] < 1.2 * costs[0]
 
 
+@pytest.mark.release
 def test_a_long_address_does_not_stand_in_thousands_of_links() -> None:
     """It is defined once; a link after the limit is its text alone, also while a reply streams."""
     text = f"[a]: http://{'u' * 200_000}\n\n" + "[a] ![][a] " * 100
