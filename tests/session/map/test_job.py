@@ -381,19 +381,25 @@ def test_refusals_do_not_use_up_the_retries(rig: Rig) -> None:
     assert job.answered == 1
 
 
-@pytest.mark.parametrize("seconds", [2, 3_600])
-def test_a_stop_ends_a_wait(rig: Rig, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """However long that would be; the row is not sent again, though that would be due."""
-    job = rig.job(list("ab"), raising(lambda: limited(seconds), "a"), workers=1, waits=True)
+def stopped_when_it_waits(job: Job, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Have a job stop at the first reason for a wait that it shows; return these reasons."""
     seen: list[str] = []
 
-    def show(done: int, state: str) -> None:
+    def show(_: object, done: int, state: str) -> None:
         del done
         if state:
             seen.append(state)
             job.stop()
 
-    monkeypatch.setattr("chatmagic.session.map.progress.Progress.show", lambda _, *how: show(*how))
+    monkeypatch.setattr("chatmagic.session.map.progress.Progress.show", show)
+    return seen
+
+
+@pytest.mark.parametrize("seconds", [2, 3_600])
+def test_a_stop_ends_a_wait(rig: Rig, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """However long that would be; the row is not sent again, though that would be due."""
+    job = rig.job(list("ab"), raising(lambda: limited(seconds), "a"), workers=1, waits=True)
+    seen = stopped_when_it_waits(job, monkeypatch)
     with pytest.raises(ChatInterrupted, match="Stopped"):
         job.run(is_watched=True)
     assert rig.asking.asked == ["a"]
@@ -405,15 +411,7 @@ def test_a_stop_ends_the_wait_for_another_task(rig: Rig, monkeypatch: pytest.Mon
     """A row that another task asks is not asked here; a person sees why it waits."""
     job = rig.job(["a"], capitals, workers=1)
     monkeypatch.setattr(job.file, "claim", lambda _: False)
-    seen: list[str] = []
-
-    def show(done: int, state: str) -> None:
-        del done
-        if state:
-            seen.append(state)
-            job.stop()
-
-    monkeypatch.setattr("chatmagic.session.map.progress.Progress.show", lambda _, *how: show(*how))
+    seen = stopped_when_it_waits(job, monkeypatch)
     with pytest.raises(ChatInterrupted, match="Stopped"):
         job.run(is_watched=True)
     assert seen[0] == "another task asks the same rows"
