@@ -76,15 +76,28 @@ class Claims:
     def _locked(self, offset: int) -> bool:
         """Lock a byte; return false if another process has it."""
         try:
-            if self._descriptor is None:
-                # It is never closed: that would end all locks of the process on the file.
-                self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
-            _lock_byte(self._descriptor, offset)
+            descriptor = self._opened()
+        except OSError as error:
+            # It may be another person's file, which is no sign that a row is claimed.
+            log_swallowed(error)
+            return True
+        try:
+            _lock_byte(descriptor, offset)
         except (BlockingIOError, PermissionError):
             return False
         except OSError as error:
             log_swallowed(error)
         return True
+
+    def _opened(self) -> int:
+        """Return the descriptor of the file, which is never closed: that would end all locks.
+
+        Raises:
+            OSError: the file cannot be opened for writing.
+        """
+        if self._descriptor is None:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        return self._descriptor
 
 
 def _lock_byte(descriptor: int, offset: int) -> None:

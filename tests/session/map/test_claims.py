@@ -132,3 +132,14 @@ def test_without_locks_each_claim_is_granted(
     assert of_folder.take(KEY)
     of_folder.give_back(KEY)
     assert Claims(tmp_path / "no folder" / ".claims").take(KEY)
+
+
+def test_a_file_that_cannot_be_opened_claims_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another person made it in a shared folder: to wait for that would have no end."""
+    refusal = PermissionError(errno.EACCES, "Permission denied")
+    monkeypatch.setattr("os.open", Mock(side_effect=refusal))
+    of_folder = Claims(tmp_path / ".claims")
+    assert of_folder.take(KEY)
+    of_folder.give_back(KEY)
