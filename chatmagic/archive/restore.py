@@ -27,7 +27,7 @@ from chatmagic.conversation.steering import (
     TurnSteering,
 )
 from chatmagic.conversation.turn import Turn
-from chatmagic.conversation.window import Window, own_instructions
+from chatmagic.conversation.window import QuestionPlace, Window, own_instructions
 from chatmagic.models import Reply, ReplyFacts
 from chatmagic.safe_text import counted, numbered
 
@@ -182,7 +182,7 @@ class Replay:
             alike = (other.as_typed == turn.as_typed for other in self.conversation.turns)
             earlier = earlier if any(alike) else ()  # No output holds the reply that it replaced.
         stand = self.conversation.window(
-            turn.owner, turn.execution, thread=turn.thread, again=old or None
+            QuestionPlace(turn.owner, turn.execution, thread=turn.thread, again=old or None)
         )
         turn = self._carried.carrying(turn, stand.visible)
         if own_instructions(turn) is None and stand.instructs_as(turn):
@@ -207,9 +207,8 @@ class Replay:
 
     def _likeness(self, live: Turn, turn: Turn) -> int:
         """Return the likeness of a live turn to a turn from an output, from 0 to 2."""
-        now = self.conversation.window(
-            turn.owner, turn.execution, last=turn.last, again=live.number
-        )
+        at = QuestionPlace(turn.owner, turn.execution, again=live.number)
+        now = self.conversation.window(at, last=turn.last)
         is_below = now.carried.chain == record_chain(cast("Record", turn.record))
         return int(is_below) + int(live.parameters == turn.parameters)
 
@@ -220,7 +219,8 @@ class Replay:
             item: the item, with its owner and execution.
         """
         if isinstance(item, TurnSteering):
-            item = item.among(self.conversation.window(item.owner, item.execution).above)
+            at = QuestionPlace(item.owner, item.execution)
+            item = item.among(self.conversation.window(at).above)
         self.conversation.add(item)
 
 

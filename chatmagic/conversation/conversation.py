@@ -102,7 +102,7 @@ from chatmagic.conversation.state import (
 )
 from chatmagic.conversation.steering import Item, Replacement
 from chatmagic.conversation.turn import Turn
-from chatmagic.conversation.window import Position, Window
+from chatmagic.conversation.window import BELOW_ALL, Position, QuestionPlace, Window
 from chatmagic.errors import InputError
 
 IN_NOTEBOOK: Final = "a cell of the notebook"
@@ -251,26 +251,12 @@ class Conversation:
 
     # --- what a request carries, and what is stale -----------------------------------------------
 
-    def window(
-        self,
-        owner: str | None = None,
-        execution: str | None = None,
-        *,
-        last: int | None = None,
-        order: Sequence[str] | None = None,
-        thread: str | None = None,
-        again: int | None = None,
-    ) -> Window:
+    def window(self, at: QuestionPlace = BELOW_ALL, *, last: int | None = None) -> Window:
         """Return the window of a request, without changing the conversation.
 
         Args:
-            owner: hash of the cell that asks; ``None`` without a cell.
-            execution: identity of the cell's execution.
+            at: the place of its question.
             last: largest number of turns to carry, the newest; ``None`` for all.
-            order: hashes of the page's cells from top to bottom, if the page reports them.
-            thread: name of the thread; ``None`` for the thread of the place.
-            again: number of the turn whose question is asked again (rule 20); ``None`` for a new
-                question.
 
         Raises:
             InputError: ``last`` is not a whole number from 0 up, or the repeated question has no
@@ -281,71 +267,48 @@ class Conversation:
                 f"last is a whole number, 0 or more, not {last!r}.",
                 hint="Leave it out to send all turns.",
             )
-        place = self._place(owner, execution, order, again)
-        if again is None:
-            return place.window(thread, last)
-        return replace(place.asked_again(self._question(again)), last=last)
+        position = self._position(at)
+        if at.again is None:
+            return position.window(at.thread, last)
+        return replace(position.asked_again(self._question(at.again)), last=last)
 
-    def thread_at(
-        self,
-        owner: str | None = None,
-        execution: str | None = None,
-        *,
-        order: Sequence[str] | None = None,
-        thread: str | None = None,
-        again: int | None = None,
-    ) -> str:
+    def thread_at(self, at: QuestionPlace) -> str:
         """Return the name of a request's thread, which its window has, too.
 
         Args:
-            owner: as for :meth:`window`.
-            execution: as for :meth:`window`.
-            order: as for :meth:`window`.
-            thread: as for :meth:`window`.
-            again: as for :meth:`window`.
+            at: the place of its question.
 
         Raises:
             InputError: the repeated question has no current reply above the place.
         """
-        place = self._place(owner, execution, order, again)
-        if again is None:
-            return thread or place.thread
-        return place.replies[self._question(again)][1].thread
+        position = self._position(at)
+        if at.again is None:
+            return at.thread or position.thread
+        return position.replies[self._question(at.again)][1].thread
 
-    def above(
-        self,
-        owner: str | None = None,
-        execution: str | None = None,
-        *,
-        order: Sequence[str] | None = None,
-        thread: str | None = None,
-    ) -> tuple[Turn, ...]:
+    def above(self, at: QuestionPlace) -> tuple[Turn, ...]:
         """Return the turns of a thread above a place, including hidden turns.
 
         Args:
-            owner: as for :meth:`window`.
-            execution: as for :meth:`window`.
-            order: as for :meth:`window`.
-            thread: as for :meth:`window`.
+            at: the place of a new question.
         """
-        place = self._place(owner, execution, order, None)
-        return tuple(place.lines.get(thread or place.thread, ()))
+        position = self._position(at)
+        return tuple(position.lines.get(at.thread or position.thread, ()))
 
-    def _place(
-        self,
-        owner: str | None,
-        execution: str | None,
-        order: Sequence[str] | None,
-        again: int | None,
-    ) -> Position:
-        """Return the place of a request, for reading."""
-        question = self._question(again)
-        slots, index = with_slot(self._now.slots, owner, order, question or None)
-        own = slots[index].items if owner is None else slots[index].of_execution(execution)
-        place = place_below((replace(slots[index], items=own),), self._below(slots[:index]))
-        if again is not None and question not in place.replies:
+    def _position(self, at: QuestionPlace) -> Position:
+        """Return the turns and the steering above a place, for reading.
+
+        Raises:
+            InputError: the repeated question has no current reply above the place.
+        """
+        question = self._question(at.again)
+        slots, index = with_slot(self._now.slots, at.owner, at.order, question or None)
+        slot = slots[index]
+        own = slot.items if at.owner is None else slot.of_execution(at.execution)
+        position = place_below((replace(slot, items=own),), self._below(slots[:index]))
+        if at.again is not None and question not in position.replies:
             raise InputError("That turn is not in the conversation any more. Nothing was sent.")
-        return place
+        return position
 
     def _question(self, again: int | None) -> int:
         """Return the number of the first turn with a repeated question; 0 for any other."""

@@ -6,7 +6,7 @@ The rules are those of :mod:`chatmagic.conversation.conversation`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import chain
 from typing import Final
 
@@ -14,6 +14,31 @@ from chatmagic._cached import cached_property
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import MAIN, NOTHING, Carried, Turn
 from chatmagic.models import Message
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPlace:
+    """Place at which a question is asked.
+
+    Args:
+        owner: hash of the cell that asks; ``None`` without a cell, which is below all cells.
+        execution: identity of the cell's execution; ``None`` if unknown.
+        order: hashes of the page's cells from top to bottom; ``None`` if no page reports them.
+        thread: name of the thread; ``None`` for the thread of the place.
+        again: number of the turn whose question is asked again (rule 20); ``None`` for a new
+            question.
+    """
+
+    owner: str | None = None
+    execution: str | None = None
+    _: KW_ONLY
+    order: Sequence[str] | None = None
+    thread: str | None = None
+    again: int | None = None
+
+
+BELOW_ALL: Final = QuestionPlace()
+"""The place of a new question without a cell, in the order as run."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from chatmagic._log import log_swallowed
 from chatmagic.conversation.cell_order import Layout, Pages
 from chatmagic.conversation.likely_mistakes import refuse_thread_and_ask
 from chatmagic.conversation.question import is_model_name
-from chatmagic.conversation.window import Window
+from chatmagic.conversation.window import QuestionPlace, Window
 from chatmagic.errors import InputError
 from chatmagic.jupyter.background import Background
 from chatmagic.jupyter.cells.running_cell import cell_source, code_above, page_of, running
@@ -166,7 +166,8 @@ class Kernel(ConfiguredEnvironment):
         if not (owner is None or owns or order is not None or owner in dict(conversation.slots)):
             thread = self.threads_read.setdefault(owner, conversation.window().thread)
             thread = thread if thread in conversation.threads else None
-        return conversation.window(owner, execution, last=last, order=order, thread=thread)
+        at = QuestionPlace(owner, execution, order=order, thread=thread)
+        return conversation.window(at, last=last)
 
     @property
     def pages(self) -> Pages:

@@ -12,6 +12,7 @@ from chatmagic.client.endpoint import NO_SERVICE, Endpoint
 from chatmagic.conversation import magic_line
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import MAIN
+from chatmagic.conversation.window import QuestionPlace
 from chatmagic.errors import ChatError
 from chatmagic.jupyter import tables
 from chatmagic.jupyter.kernel import Kernel
@@ -57,7 +58,7 @@ class Status:
         The rows do not have the model: the panel shows it where another one can be chosen.
         """
         order = self.kernel.order(None)
-        window = self.kernel.session.conversation.window(order=order)
+        window = self.kernel.session.conversation.window(QuestionPlace(order=order))
         rows = self._rows(window.instructions)
         return {
             "state": self._state(),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
 from typing import Final, Protocol
 
 from chatmagic._fork import Lock
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.state import Change
 from chatmagic.conversation.steering import Steering, ThreadStart, refuse_fork
+from chatmagic.conversation.window import QuestionPlace
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Changed, Followers
-from chatmagic.session.worker import AskLock, Worker, whole
+from chatmagic.session.worker import AskLock, whole
 
 CHANGE: Final = "a change of the conversation"
 """Name of such a change, for a question that has to wait for it."""
@@ -64,22 +65,27 @@ class Changes:
         Raises:
             InputError: a fork cannot begin there.
         """
-
-        def add(_: Worker[Change]) -> Change:
-            conversation = self._session.conversation
-            layout = self._session.environment.layout(item.owner)
-            order = None if layout is None else layout.order
-            with self._session.state_lock:
-                if layout is not None:
-                    conversation.follow(layout)
-                if isinstance(item, ThreadStart):
-                    where = partial(conversation.window, item.owner, item.execution, order=order)
-                    refuse_fork(item, where(), where(thread=item.name))
-                return conversation.add(item, order=order)
-
-        change = whole(add)
+        change = whole(lambda _: self._with_steering(item))
         self._session.followers.tell(Changed())
         return change
+
+    def _with_steering(self, item: Steering) -> Change:
+        """Add a steering item to the conversation, in the order of the page's cells.
+
+        Raises:
+            InputError: a fork cannot begin there.
+        """
+        conversation = self._session.conversation
+        layout = self._session.environment.layout(item.owner)
+        order = None if layout is None else layout.order
+        with self._session.state_lock:
+            if layout is not None:
+                conversation.follow(layout)
+            if isinstance(item, ThreadStart):
+                here = QuestionPlace(item.owner, item.execution, order=order)
+                in_thread = replace(here, thread=item.name)
+                refuse_fork(item, conversation.window(here), conversation.window(in_thread))
+            return conversation.add(item, order=order)
 
     def follow_pages(self, owner: str | None = None) -> Change | None:
         """Arrange the turns in the order of the page's cells, unless an ask is under way.

@@ -24,7 +24,7 @@ from chatmagic.conversation.question import (
 )
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.turn import MAIN, Turn
-from chatmagic.conversation.window import ARGUMENT, Window, own_instructions
+from chatmagic.conversation.window import ARGUMENT, QuestionPlace, Window, own_instructions
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.models import Reply
 from chatmagic.other_tools import argument_advice
@@ -150,14 +150,7 @@ class Ask(RequestFacts):
         Raises:
             InputError: the turn to ask again is gone, or ``last`` is no number of turns.
         """
-        return conversation.window(
-            self._place,
-            self.execution,
-            last=self.last,
-            order=order,
-            thread=self.thread,
-            again=self.again,
-        )
+        return conversation.window(self._place_in(order), last=self.last)
 
     def thread_in(self, conversation: Conversation, order: Sequence[str] | None) -> str:
         """Return the name of the thread that the question is asked in.
@@ -169,15 +162,19 @@ class Ask(RequestFacts):
         Raises:
             InputError: the turn to ask again is gone.
         """
-        return conversation.thread_at(
-            self._place, self.execution, order=order, thread=self.thread, again=self.again
-        )
+        return conversation.thread_at(self._place_in(order))
 
-    @property
-    def _place(self) -> str | None:
-        """Hash of the cell in whose place it is asked; ``None`` without one."""
+    def _place_in(self, order: Sequence[str] | None) -> QuestionPlace:
+        """Return the place at which it is asked, in the page's order of the cells."""
         # The panel is no cell: its reply stands where the one before it does.
-        return None if self.entry == "panel" and self.again is not None else self.owner
+        is_in_place = self.entry == "panel" and self.again is not None
+        return QuestionPlace(
+            None if is_in_place else self.owner,
+            self.execution,
+            order=order,
+            thread=self.thread,
+            again=self.again,
+        )
 
     def as_sent(self, window: Window) -> tuple[Ask, Window]:
         """Return the question and the window of the request; a continuation carries its turn.

@@ -24,6 +24,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Format
 from chatmagic.conversation.steering import instructed
+from chatmagic.conversation.window import QuestionPlace
 from chatmagic.errors import (
     ChatInterrupted,
     NotRecordedError,
@@ -262,7 +263,7 @@ class Session:
         """
         owner, execution = self.environment.cell()
         self.changes.follow_pages(owner)
-        window = self.conversation.window(owner, execution, thread=thread)
+        window = self.conversation.window(QuestionPlace(owner, execution, thread=thread))
         messages = window.messages
         client = self.clients.latest
         if messages and window.instructions is not None:

@@ -21,6 +21,7 @@ from chatmagic.conversation.question import Value
 from chatmagic.conversation.record import NewerVersionError, sealed
 from chatmagic.conversation.steering import Hiding, Instructions, Item, ThreadStart
 from chatmagic.conversation.turn import Carried, Turn
+from chatmagic.conversation.window import QuestionPlace
 from chatmagic.models import Reply
 
 PLACE: Any = {
@@ -74,7 +75,8 @@ def talked(given: list[Item]) -> Conversation:
         if not isinstance(turn, Turn):
             talk.add(turn)
             continue
-        context = talk.window(turn.owner, turn.execution, last=turn.last, thread=turn.thread)
+        at = QuestionPlace(turn.owner, turn.execution, thread=turn.thread)
+        context = talk.window(at, last=turn.last)
         held = context.instructions and context.instructions.bare
         asked = replace(turn, carried=context.carried, instructions=held)
         talk.add(replace(asked, record=asked.to_record("0" * 64)))
@@ -126,7 +128,10 @@ def test_what_is_dumped_is_loaded(given: list[Item]) -> None:
     assert threads[0] == threads[1]
     lines = [[[turn.digest for turn in line] for line in t.threads.values()] for t in (talk, again)]
     assert lines[0] == lines[1]
-    carried = [[t.window(thread=name).carried.digests for name in t.threads] for t in (talk, again)]
+    carried = [
+        [t.window(QuestionPlace(thread=name)).carried.digests for name in t.threads]
+        for t in (talk, again)
+    ]
     assert carried[0] == carried[1]
     assert again.undo_depth == 0
     assert dump(again) == dump(talk)

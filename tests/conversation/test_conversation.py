@@ -31,6 +31,7 @@ from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation, reply_name
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.window import QuestionPlace
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
 
@@ -247,10 +248,11 @@ class Machine(RuleBasedStateMachine):
         """Ask, in a new execution or in the last one."""
         self.executions += not again
         execution = str(self.executions)
-        window = self.talk.window(owner, execution, order=order, thread=thread)
+        at = QuestionPlace(owner, execution, order=order, thread=thread)
+        window = self.talk.window(at)
         total = window.total
-        assert self.talk.thread_at(owner, execution, order=order, thread=thread) == window.thread
-        assert self.talk.above(owner, execution, order=order, thread=thread) == window.above
+        assert self.talk.thread_at(at) == window.thread
+        assert self.talk.above(at) == window.above
         given: dict[str, Any] = {"last": last, "order": order, "thread": thread, "hide": hide}
         turn = ask(self.talk, "p", owner, execution, **given)
         self.named[turn.number], self.hides[turn.number] = thread, hide
@@ -517,14 +519,15 @@ def run_cell(
         elif command in (RETRY, PICK, PICK_2, GO_ON):
             sent += run_retry(talk, command, (owner, execution), order, says)
         elif command[0] == "hide":
-            line = talk.window(owner, execution, order=order).line
+            line = talk.window(QuestionPlace(owner, execution, order=order)).line
             turn = line[command[1] - 1].number if command[1] <= len(line) else 0
             place = {"owner": owner, "execution": execution}
             talk.add(Hiding(1, "", show=command[2], turn=turn, **place), order=order)
         else:
             _, prompt, last, thread, hide = command
+            at = QuestionPlace(owner, execution, order=order, thread=thread)
+            carried = talk.window(at, last=last)
             given = {"last": last, "order": order, "thread": thread}
-            carried = talk.window(owner, execution, **given)
             ask(talk, prompt, owner, execution, hide=hide, says=next(says), **given)
             turns = tuple((turn.prompt, turn.reply.text) for turn in carried.turns)
             held = "" if carried.instructions is None else str(carried.instructions.text)
@@ -540,7 +543,8 @@ def run_retry(
     says: Says,
 ) -> Sent:
     """Ask the last turn above again, continue it, or put one of its replies back; what it sent."""
-    above = talk.window(*place, order=order).turns
+    at = QuestionPlace(*place, order=order)
+    above = talk.window(at).turns
     if not above:
         reject()  # its cell fails
     old = above[-1]
@@ -548,7 +552,7 @@ def run_retry(
         replies = talk.replies[old.number]
         pick(talk, replies[command[1] % len(replies)].number, *place, order=order)
         return []
-    carried = talk.window(*place, last=old.last, order=order, again=old.number).turns
+    carried = talk.window(replace(at, again=old.number), last=old.last).turns
     if command == GO_ON:
         asked = go_on(talk, *place, order=order)
     else:
@@ -677,7 +681,7 @@ def test_a_cell_takes_a_turn_over() -> None:
     talk.hand_over(99, "nobody")
     owners = [(turn.owner, turn.entry, turn.number) for turn in talk]
     assert owners == [("a", "cell", 1), ("new", "cell", 3), ("b", "cell", 4)]
-    assert talk.window("b", "2").from_panel == 0
+    assert talk.window(QuestionPlace("b", "2")).from_panel == 0
     assert talk.stale_turns() == ()
     assert carries(talk, "new") == ["a"]
     ask(talk, "p", "new", "2")
@@ -875,7 +879,7 @@ def test_a_question_is_asked_again_with_the_replies_in_force_above_it() -> None:
     again(talk, "t", "1", number=hidden.number)
     assert carries(talk, thread="x") == []
     # A hiding names the turn itself.
-    assert talk.window(thread="main").carried == (one.number, two.number, 3)
+    assert talk.window(QuestionPlace(thread="main")).carried == (one.number, two.number, 3)
     beside = again(talk, number=3)
     assert beside.number in ask(talk, "c", "c", "1c", thread="main").carried
     talk.undo()
@@ -928,12 +932,14 @@ def test_the_thread_and_the_turns_above_are_those_of_the_window() -> None:
     talk.add(ThreadStart("aside", owner="t", execution="1"))
     side = ask(talk, "p", "d", "1")
     for owner, thread in ((None, None), ("b", None), ("e", None), ("e", "main"), ("e", "new")):
-        window = talk.window(owner, "9", thread=thread)
-        assert talk.thread_at(owner, "9", thread=thread) == window.thread
-        assert talk.above(owner, "9", thread=thread) == window.above
+        at = QuestionPlace(owner, "9", thread=thread)
+        window = talk.window(at)
+        assert talk.thread_at(at) == window.thread
+        assert talk.above(at) == window.above
     for number, name in ((1, "main"), (side.number, "aside")):
-        assert talk.window("r", again=number).thread == name
-        assert talk.thread_at("r", again=number) == name
+        at = QuestionPlace("r", again=number)
+        assert talk.window(at).thread == name
+        assert talk.thread_at(at) == name
 
 
 def test_a_turn_that_is_not_live_is_not_asked_again() -> None:
@@ -942,9 +948,9 @@ def test_a_turn_that_is_not_live_is_not_asked_again() -> None:
     gone = talk.turns[2]
     talk.undo()
     with pytest.raises(InputError, match="not in the conversation any more"):
-        talk.window("r", again=gone.number)
+        talk.window(QuestionPlace("r", again=gone.number))
     with pytest.raises(InputError, match="not in the conversation any more"):
-        talk.thread_at("r", again=gone.number)
+        talk.thread_at(QuestionPlace("r", again=gone.number))
     change = talk.add(replace(gone, reply=Reply("late"), again=gone.number, owner=None))
     assert (change.kind, change.came, talk.undo_depth) == ("retry", (), 3)
     assert talk.known_turns[4].reply.text == "late"

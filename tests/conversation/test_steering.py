@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from chatmagic.conversation.steering import (
     ThreadStart,
     instructed,
 )
-from chatmagic.conversation.window import Position
+from chatmagic.conversation.window import Position, QuestionPlace
 from chatmagic.errors import InputError
 from chatmagic.models import Message
 
@@ -168,9 +169,11 @@ TERSE = Instructions.of_text("Be terse.", owner="i", execution="1i")
 HELLO = (Message("user", "hello"), Message("assistant", "hi"), Message("user", "again"))
 
 
-def held(talk: Conversation, owner: str | None = None, **given: Any) -> str | None:
+def held(
+    talk: Conversation, owner: str | None = None, *, order: Sequence[str] | None = None
+) -> str | None:
     """Give the text of the instructions that a request would carry."""
-    value = talk.window(owner, "next", **given).instructions
+    value = talk.window(QuestionPlace(owner, "next", order=order)).instructions
     return None if value is None else value.text
 
 
@@ -281,7 +284,7 @@ def test_a_fork_that_cannot_begin_is_refused(start: ThreadStart, words: str) -> 
     here = talk.window(last=1)
     assert [(place, turn.prompt) for place, turn in here.places] == [(3, "c")]
     with pytest.raises(InputError, match=words) if words else contextlib.nullcontext():
-        steering.refuse_fork(start, here, talk.window(thread=start.name))
+        steering.refuse_fork(start, here, talk.window(QuestionPlace(thread=start.name)))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from chatmagic.conversation.question import Value
 from chatmagic.conversation.state import place_below
 from chatmagic.conversation.steering import Hiding, ThreadStart
 from chatmagic.conversation.turn import Turn
-from chatmagic.conversation.window import ARGUMENT, Position, Window
+from chatmagic.conversation.window import ARGUMENT, Position, QuestionPlace, Window
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
 
@@ -51,7 +51,7 @@ def test_a_window_tells_numbers_digests_and_messages() -> None:
     shown = Window((a, replace(b, shown=True), c), 2)
     assert shown.shown == {b.digest}
     assert talk.window(last=1).from_panel == 1
-    assert talk.window("a").from_panel == 0
+    assert talk.window(QuestionPlace("a")).from_panel == 0
     assert prompts(window.with_turn(c).turns) == ["a", "b", "c", "q", "c"]
     assert prompts(window.without_oldest(1).turns) == ["b", "c", "q"]
     assert window.without_oldest(4).carried == ()

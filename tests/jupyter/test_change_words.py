@@ -7,6 +7,7 @@ from talks import ask, set_aside
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.window import QuestionPlace
 from chatmagic.jupyter import change_words
 from chatmagic.models import Reply
 
@@ -23,7 +24,7 @@ def test_every_kind_of_change_is_said() -> None:
     """Each change, taken back and done again, names what it touched."""
     made = Conversation()
     for prompt, cell in (("a", "cell-0"), ("b", "cell-1"), ("A", "cell-0")):
-        carried = made.window(cell, "x").carried
+        carried = made.window(QuestionPlace(cell, "x")).carried
         made.add(Turn(prompt=prompt, reply=Reply("r"), owner=cell, carried=carried))
     set_aside(made, ["cell-1"])
     made.reset()

@@ -13,6 +13,7 @@ from talks import ask
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Entry
 from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.window import QuestionPlace
 from chatmagic.jupyter import change_words, transcript
 from chatmagic.jupyter.transcript import AS_SAVED, NOTHING_SAVED, saved
 from chatmagic.models import Reply
@@ -50,7 +51,9 @@ def test_what_is_particular_about_a_turn() -> None:
     """Its state, what it took and the cause of its staleness are said in words."""
     made = conversation("a", "b")
     reply = Reply("c", state="interrupted", took=3)
-    made.add(Turn(prompt="c", reply=reply, owner="c", carried=made.window("c").carried))
+    made.add(
+        Turn(prompt="c", reply=reply, owner="c", carried=made.window(QuestionPlace("c")).carried)
+    )
     ask(made, "A", "cell-0", "y", says="other")
     assert [transcript.marks(made)(turn).split(",")[0] for turn in made.turns] == [
         "",

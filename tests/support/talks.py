@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from chatmagic._json import digest
 from chatmagic.conversation import continuation
@@ -14,6 +13,7 @@ from chatmagic.conversation.question import Entry, Value
 from chatmagic.conversation.state import Change
 from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Carried, Turn
+from chatmagic.conversation.window import QuestionPlace
 from chatmagic.models import Reply
 
 
@@ -31,7 +31,8 @@ def ask(
     says: str | None = None,
 ) -> Turn:
     """Ask as a session does: look, send, store; the turn as it was stored."""
-    context = talk.window(owner, execution, last=last, order=order, thread=thread)
+    at = QuestionPlace(owner, execution, order=order, thread=thread)
+    context = talk.window(at, last=last)
     turn = Turn(
         prompt=prompt,
         reply=Reply(says or digest([[m.content for m in context.messages], prompt])[:8]),
@@ -57,9 +58,9 @@ def again(
     says: str | None = None,
 ) -> Turn:
     """Ask the question of a turn again, by default of the last one above; its reply has a mark."""
-    place = talk.window(owner, execution, order=order)
-    old = place.turns[-1] if number is None else talk.known_turns[number]
-    context = talk.window(owner, execution, last=old.last, order=order, again=old.number)
+    at = QuestionPlace(owner, execution, order=order)
+    old = talk.window(at).turns[-1] if number is None else talk.known_turns[number]
+    context = talk.window(replace(at, again=old.number), last=old.last)
     turn = replace(
         old,
         reply=Reply(says or f"{old.reply.text}'"),
@@ -95,9 +96,9 @@ def go_on(
     order: Sequence[str] | None = None,
 ) -> Turn:
     """Continue the reply of a turn, by default of the last one above; a mark comes."""
-    place = talk.window(owner, execution, order=order)
-    old = place.turns[-1] if number is None else talk.known_turns[number]
-    window = talk.window(owner, execution, last=old.last, order=order, again=old.number)
+    at = QuestionPlace(owner, execution, order=order)
+    old = talk.window(at).turns[-1] if number is None else talk.known_turns[number]
+    window = talk.window(replace(at, again=old.number), last=old.last)
     part = replace(old, reply=Reply("+"), owner=owner, execution=execution, carried=window.carried)
     record = replace(part.to_record(digest("request")), continues=old.recorded_digest)
     turn = continuation.joined_turn(old, replace(part, record=record, again=old.number))
@@ -120,9 +121,17 @@ def prompts(turns: Sequence[Turn] | Conversation) -> list[str]:
     return [turn.prompt for turn in turns]
 
 
-def carries(talk: Conversation, owner: str | None = None, **given: Any) -> list[str]:
+def carries(
+    talk: Conversation,
+    owner: str | None = None,
+    *,
+    last: int | None = None,
+    order: Sequence[str] | None = None,
+    thread: str | None = None,
+) -> list[str]:
     """Give the prompts of the turns that a request would carry."""
-    return prompts(talk.window(owner, "next", **given).turns)
+    at = QuestionPlace(owner, "next", order=order, thread=thread)
+    return prompts(talk.window(at, last=last).turns)
 
 
 def abc(after: int = 0) -> Conversation:

@@ -16,6 +16,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation import cell_magics, likely_mistakes, magic_line, options, template
 from chatmagic.conversation.magic_line import ParsedLine
 from chatmagic.conversation.question import Value, correction
+from chatmagic.conversation.window import QuestionPlace
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import reply_views, request_display
 from chatmagic.jupyter.cells.cells_above import with_markdown
@@ -434,7 +435,8 @@ def _since_last_question(
     """Return the cells above that no question above has carried."""
     conversation = kernel.session.conversation
     order = kernel.order(execution.cell)
-    turns = conversation.above(execution.cell, execution.id, order=order, thread=parsed.thread)
+    at = QuestionPlace(execution.cell, execution.id, order=order, thread=parsed.thread)
+    turns = conversation.above(at)
     # A question that was asked again carried the cells above its first place alone.
     asked = [conversation.known_turns.get(turn.first, turn) for turn in turns]
     # A question of this same execution has already carried the cells above.

@@ -16,7 +16,7 @@ from chatmagic.conversation.record import Record
 from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.steering import Replacement
 from chatmagic.conversation.turn import Turn
-from chatmagic.conversation.window import own_instructions
+from chatmagic.conversation.window import QuestionPlace, own_instructions
 from chatmagic.errors import InputError
 from chatmagic.jupyter import reply_views, stale_cells, tables
 from chatmagic.jupyter.cells.running_cell import Execution, page_of, running
@@ -202,7 +202,8 @@ def _record_of_pick(
     """
     owner, execution = kernel.cell()
     order = kernel.order(owner)
-    window = kernel.session.conversation.window(owner, execution, order=order, again=picked.number)
+    at = QuestionPlace(owner, execution, order=order, again=picked.number)
+    window = kernel.session.conversation.window(at)
     digests = dict.fromkeys(reply.recorded_digest for reply in replies)
     chosen = replace(
         record if kernel.settings.keep_values else record.bare,

@@ -19,6 +19,7 @@ from chatmagic._json import digest
 from chatmagic.advice import ANOTHER_REPLY, NOTHING_NEW
 from chatmagic.conversation.question import ASKED_FOR_THE_REST
 from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.window import QuestionPlace
 from chatmagic.emulator import replies
 from chatmagic.models import Reply, Usage
 from chatmagic.session.current import current_session
@@ -246,7 +247,7 @@ def test_cells_that_have_not_run_in_this_kernel_go_by_their_questions(shell: She
     """As those of a conversation that was loaded."""
     conversation = current_session().conversation
     for prompt, owner in (("one", "a"), ("two", "b"), ("three", "c"), ("ONE", "a")):
-        carried = conversation.window(owner).carried
+        carried = conversation.window(QuestionPlace(owner)).carried
         turn = Turn(prompt=prompt, reply=Reply("r"), owner=owner, entry="cell", carried=carried)
         conversation.add(turn)
     assert shell.page("%chat_retry --stale", "r").texts == [
