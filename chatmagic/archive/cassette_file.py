@@ -16,11 +16,11 @@ from chatmagic._log import log_swallowed, swallowed
 from chatmagic.archive.cassette_format import (
     REPAIR,
     Content,
-    Names,
+    ExchangeNames,
+    cassette_text,
     content_from,
-    names_of,
-    text_of,
-    to_text,
+    exchange_lines,
+    exchange_names,
 )
 from chatmagic.archive.interaction import Interaction
 from chatmagic.errors import ChatError, InputError
@@ -57,7 +57,7 @@ class CassetteFile:
         with swallowed(OSError):
             self.path = path.absolute()
         self._content: bytes | None = None
-        self._names: Names = {}
+        self._names: ExchangeNames = {}
         self._is_kept = True
         """Whether exchanges may be added behind its lines as they are."""
         self.held: tuple[Interaction, ...] = ()
@@ -95,7 +95,7 @@ class CassetteFile:
             self.held = read.interactions
             self.is_merged = read.is_merged
             self._is_kept = not (read.is_merged or read.is_older)
-            self._names = names_of(self.held)
+            self._names = exchange_names(self.held)
             self._content = content
         self.is_readable = True
         return self.held
@@ -157,12 +157,12 @@ class CassetteFile:
 
     def _content_with(
         self, now: tuple[Interaction, ...], new: tuple[Interaction, ...]
-    ) -> tuple[Names, bytes]:
+    ) -> tuple[ExchangeNames, bytes]:
         """Return the names and the content for new exchanges; lines that stay are kept."""
         old = self._content or b""
         added = new[len(now) :]
         # An editor may have left other line ends.
         if not self._is_kept or new[: len(now)] != now or not old.endswith(b"\n") or b"\r" in old:
-            return names_of(new), to_text(new).encode()
-        names = names_of(added, self._names)
-        return names, old + text_of(added, names).encode()
+            return exchange_names(new), cassette_text(new).encode()
+        names = exchange_names(added, self._names)
+        return names, old + exchange_lines(added, names).encode()

@@ -57,7 +57,7 @@ _BEFORE: Final = {"<": {""}, "|": {"<"}, "=": {"<", "|"}, ">": {"="}}
 _encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def to_text(interactions: Iterable[Interaction]) -> str:
+def cassette_text(interactions: Iterable[Interaction]) -> str:
     """Return the text of a cassette.
 
     Args:
@@ -65,14 +65,16 @@ def to_text(interactions: Iterable[Interaction]) -> str:
     """
     items = tuple(interactions)
     head = _line({"chatmagic": "cassette", "version": VERSION})
-    return head + text_of(items, names_of(items))
+    return head + exchange_lines(items, exchange_names(items))
 
 
-Names = dict[tuple[str, ...], str]
+ExchangeNames = dict[tuple[str, ...], str]
 """The names of exchanges, by the turns that a request carries if it continues the exchange."""
 
 
-def names_of(items: Iterable[Interaction], known: Names | None = None) -> Names:
+def exchange_names(
+    items: Iterable[Interaction], known: ExchangeNames | None = None
+) -> ExchangeNames:
     """Return the names of exchanges.
 
     The name of an exchange comes from its request's digest, which covers the turns that it carried,
@@ -99,14 +101,14 @@ def _name(request: str, turn: str) -> str:
     return _json.digest([request, turn])[:DIGITS]
 
 
-def text_of(items: Iterable[Interaction], names: Names) -> str:
+def exchange_lines(items: Iterable[Interaction], names: ExchangeNames) -> str:
     """Return the lines of some exchanges; ``names`` has the names of all in their file."""
     # A lone surrogate has no UTF-8, but JSON has an escape for it.
     text = "".join(_written(item, names) for item in items)
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _written(item: Interaction, names: Names) -> str:
+def _written(item: Interaction, names: ExchangeNames) -> str:
     """Return the lines of an exchange, which names the one that it continues."""
     before = item.before
     known = next((n for n in range(len(before), 0, -1) if before[:n] in names), 0)

@@ -185,7 +185,7 @@ def of_file(file: str) -> Iterator[TurnRow]:
     restored = restore.restore(read, changed=True)
     places = _places(restored.conversation)
     for saved, record in read.turns:
-        place = places.get(restored.numbers.get(saved, 0), Place())
+        place = places.get(restored.numbers.get(saved, 0), TurnPlace())
         fault = "its reply is gone" if saved.text is None else saved.fault
         yield replace(
             place.put_in(TurnRow.of_record(record)),
@@ -199,7 +199,7 @@ def of_file(file: str) -> Iterator[TurnRow]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TurnPlace:
     """Place of a turn in its conversation; of a turn that is in none, nothing is known.
 
     Args:
@@ -221,11 +221,11 @@ class Place:
         return replace(row, thread=self.thread, number=self.number, is_stale=self.is_stale)
 
 
-def _places(conversation: Conversation) -> dict[int, Place]:
+def _places(conversation: Conversation) -> dict[int, TurnPlace]:
     """Return the place of each turn by the turns' numbers."""
     stale = {turn.number for turn in conversation.stale_turns()}
     return {
-        turn.number: Place(window.thread, window.index + 1, turn.number in stale)
+        turn.number: TurnPlace(window.thread, window.index + 1, turn.number in stale)
         for turn, window in conversation.windows
     }
 

@@ -10,7 +10,7 @@ from typing import Final
 from chatmagic._json import shared_fields
 from chatmagic.archive.cassette_file import CassetteFile
 from chatmagic.archive.interaction import Interaction
-from chatmagic.audit.findings import Audit, Row
+from chatmagic.audit.findings import Audit, AuditedTurn
 from chatmagic.errors import InputError
 from chatmagic.protocol import credits as crediting
 
@@ -50,5 +50,5 @@ def audit_cassette(path: Path, audit: Audit) -> tuple[Interaction, ...]:
         if not interaction.is_reply:
             known |= {"state": "error", "finish_reason": f"HTTP {interaction.status}"}
         known |= {"cell_number": place, "prompt": interaction.as_typed, "agrees": True}
-        audit.turns.append(Row.of_facts(known))
+        audit.turns.append(AuditedTurn.of_facts(known))
     return held

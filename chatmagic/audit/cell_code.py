@@ -85,7 +85,7 @@ _OPTION: Final = r"(?:-\w+[ \t]*\d*[ \t]+)*"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CodeStep:
     """Part of a cell's code.
 
     Args:
@@ -137,10 +137,10 @@ def asking(sources: Mapping[int, str]) -> Asking:
     bound = {name for node in nodes for name in _bound_by(node)}
     for line in chain.from_iterable(map(_magic_lines, sources.values())):
         bound.update(re.findall(r"[^\W\d]\w*", line))
-    steps: list[Step] = []
+    steps: list[CodeStep] = []
     for number, tree in trees.items():
         if tree is None:
-            steps.append(Step(number, _tokens(texts[number]), runs=True))
+            steps.append(CodeStep(number, _tokens(texts[number]), runs=True))
         else:
             steps += _Reader(number, aliases).steps(tree.body)
         steps += _captured(number, sources[number])
@@ -177,9 +177,9 @@ def _tree(source: str) -> ast.Module:
     return parsed_python(python_of(source)) or ast.Module([], [])
 
 
-def _running(steps: Collection[Step], roots: Collection[str]) -> frozenset[int]:
+def _running(steps: Collection[CodeStep], roots: Collection[str]) -> frozenset[int]:
     """Return the cells that run one of these names, or a name that was bound with one of them."""
-    by_name: dict[str, list[Step]] = defaultdict(list)
+    by_name: dict[str, list[CodeStep]] = defaultdict(list)
     for step in steps:
         for name in step.mentions:
             by_name[name].append(step)
@@ -248,12 +248,12 @@ def _magic_lines(source: str) -> Iterator[str]:
             yield line
 
 
-def _captured(number: int, source: str) -> Iterator[Step]:
+def _captured(number: int, source: str) -> Iterator[CodeStep]:
     """Yield the step by which ``%%capture NAME`` binds the outputs of its cell."""
     first, _, body = source.lstrip().partition("\n")
     if (words := first.split())[:1] == ["%%capture"]:
         names = frozenset(word for word in words[1:] if word.isidentifier())
-        yield Step(number, _tokens(python_of(body)) | {_CAPTURED}, names, defines=True)
+        yield CodeStep(number, _tokens(python_of(body)) | {_CAPTURED}, names, defines=True)
 
 
 def _tokens(text: str) -> frozenset[str]:
@@ -289,7 +289,7 @@ class _Reader:
         self._cell = cell
         self._aliases = aliases
 
-    def steps(self, body: Iterable[ast.stmt]) -> Iterator[Step]:
+    def steps(self, body: Iterable[ast.stmt]) -> Iterator[CodeStep]:
         """Yield the steps of statements, and of those within them.
 
         Args:
@@ -322,7 +322,7 @@ class _Reader:
                 case _:
                     yield self._of_line(node)
 
-    def _of_line(self, node: ast.stmt) -> Step:
+    def _of_line(self, node: ast.stmt) -> CodeStep:
         """Return the step of a statement without others in it; what only names asks nothing."""
         value: ast.AST | None = node
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr):
@@ -337,12 +337,12 @@ class _Reader:
         *,
         runs: bool = False,
         defines: bool = False,
-    ) -> Step:
+    ) -> CodeStep:
         """Return the step of some code."""
         mentions = frozenset(name for node in nodes for name in self._mentions(node))
-        return Step(self._cell, mentions, frozenset(binds), runs=runs, defines=defines)
+        return CodeStep(self._cell, mentions, frozenset(binds), runs=runs, defines=defines)
 
-    def _imported(self, node: ast.Import | ast.ImportFrom) -> Iterator[Step]:
+    def _imported(self, node: ast.Import | ast.ImportFrom) -> Iterator[CodeStep]:
         """Yield the steps of an import: what is unknown may ask, as may chatmagic's functions."""
         for item in node.names:
             module = item.name if isinstance(node, ast.Import) else node.module or ""
@@ -351,9 +351,9 @@ class _Reader:
             if _top(module) == "chatmagic" and not is_local:
                 if isinstance(node, ast.ImportFrom) and item.name not in _ASK_NOTHING:
                     names = {"ask", "aask", "current_session"} if item.name == "*" else {name}
-                    yield Step(self._cell, frozenset({_API}), frozenset(names))
+                    yield CodeStep(self._cell, frozenset({_API}), frozenset(names))
             elif is_local or _top(module) not in sys.stdlib_module_names | _LIBRARIES:
-                yield Step(self._cell, frozenset({_ELSEWHERE}), frozenset({name}))
+                yield CodeStep(self._cell, frozenset({_ELSEWHERE}), frozenset({name}))
 
     def _mentions(self, node: ast.AST) -> Iterator[str]:
         """Yield the names and attributes that code reads."""

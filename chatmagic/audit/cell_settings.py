@@ -96,7 +96,7 @@ class _Setting:
 _UNSET: Final = _Setting()
 
 
-class Settings:
+class CellSettings:
     """Settings at each cell of a notebook.
 
     Args:

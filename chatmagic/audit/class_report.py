@@ -14,7 +14,7 @@ from typing import Final
 from chatmagic._files import content_of, replace_content
 from chatmagic.archive import notebook
 from chatmagic.archive.notebook import Notebook, SavedOutput
-from chatmagic.audit.findings import LONGEST_NAME, UNITS, Audit, Row
+from chatmagic.audit.findings import LONGEST_NAME, UNITS, Audit, AuditedTurn
 from chatmagic.conversation.record import Record
 from chatmagic.errors import ChatError, InputError
 from chatmagic.render.class_page import BEGINNING, Question, Student, class_page
@@ -165,7 +165,7 @@ def _figures(audit: Audit, records: Sequence[Record], failed: int) -> list[tuple
     ]
 
 
-def _question(row: Row, saved: SavedOutput, record: Record) -> Question:
+def _question(row: AuditedTurn, saved: SavedOutput, record: Record) -> Question:
     """Return a question with its reply, as the page shows them."""
     return Question(
         cell=saved.cell,
@@ -182,12 +182,12 @@ def _is_new(record: Record) -> bool:
     return not record.in_place_of and record.continues is None
 
 
-def _is_fault(row: Row) -> bool:
+def _is_fault(row: AuditedTurn) -> bool:
     """Return whether a turn was not asked as its cell asks, or after other turns."""
     return row.agrees is False or row.in_order is False
 
 
-def _facts(row: Row) -> str:
+def _facts(row: AuditedTurn) -> str:
     """Return what is known of a reply, in words."""
     parts = [
         row.origin or "",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
 from chatmagic.audit.cell_code import Asking, may_display
-from chatmagic.audit.cell_settings import AskedCell, Settings
+from chatmagic.audit.cell_settings import AskedCell, CellSettings
 from chatmagic.audit.findings import Audit
 from chatmagic.conversation.cell_magics import MagicCall
 from chatmagic.conversation.magic_line import typed_fields
@@ -31,7 +31,7 @@ class SourceComparison:
         settings: the settings at each cell.
     """
 
-    def __init__(self, audit: Audit, read: Notebook, code: Asking, settings: Settings) -> None:
+    def __init__(self, audit: Audit, read: Notebook, code: Asking, settings: CellSettings) -> None:
         """Compare nothing yet."""
         self.agrees: dict[SavedOutput, bool | None] = {}
         self.commands: dict[SavedOutput, MagicCall] = {}

@@ -17,7 +17,7 @@ UNITS: Final = {"notebook": "cell", "cassette": "exchange"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row(TurnRow):
+class AuditedTurn(TurnRow):
     """Row of one turn of a notebook, or of one exchange of a cassette, with the checks.
 
     Args:
@@ -52,7 +52,7 @@ class Audit:
 
     path: str
     kind: Literal["notebook", "cassette"] = "notebook"
-    turns: list[Row] = field(default_factory=list)
+    turns: list[AuditedTurn] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Final
 
 from chatmagic._json import iso
-from chatmagic.audit.findings import UNITS, Audit, Row
+from chatmagic.audit.findings import UNITS, Audit, AuditedTurn
 from chatmagic.conversation.turn import MAIN
 from chatmagic.safe_text import columns, counted, one_line
 
@@ -116,7 +116,7 @@ def _of_one(audit: Audit, *, values: bool) -> list[str]:
     return lines
 
 
-def _table(turns: Sequence[Row], unit: str) -> list[str]:
+def _table(turns: Sequence[AuditedTurn], unit: str) -> list[str]:
     """Return a table of turns; with their threads and replies if there are several."""
     if not turns:
         return []
@@ -134,7 +134,7 @@ def _table(turns: Sequence[Row], unit: str) -> list[str]:
     return columns([tuple(rows[0]), *(tuple(row.values()) for row in rows)])
 
 
-def _cells(row: Row, unit: str) -> dict[str, str]:
+def _cells(row: AuditedTurn, unit: str) -> dict[str, str]:
     """Return the cells of a turn's line, by the heads of their columns."""
     left = row.credits_left
     limit = row.credits_limit
@@ -155,13 +155,13 @@ def _cells(row: Row, unit: str) -> dict[str, str]:
     }
 
 
-def _model(row: Row) -> str:
+def _model(row: AuditedTurn) -> str:
     """Return the model that answered; before it the requested model, if that differs."""
     name = row.model or "?"
     return name if row.asked_model in {None, name} else f"{row.asked_model} -> {name}"
 
 
-def _tokens(row: Row) -> str:
+def _tokens(row: AuditedTurn) -> str:
     """Return the token counts of a turn, or their total."""
     counts = {"sent": row.prompt_tokens, "received": row.completion_tokens}
     known = [f"{count:,} {word}" for word, count in counts.items() if count is not None]

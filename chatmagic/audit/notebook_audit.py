@@ -10,14 +10,14 @@ from chatmagic.archive import output, restore
 from chatmagic.archive.notebook import Notebook, SavedOutput
 from chatmagic.archive.restore import Restored
 from chatmagic.audit.cell_code import Asking, asking
-from chatmagic.audit.cell_settings import Settings
+from chatmagic.audit.cell_settings import CellSettings
 from chatmagic.audit.compared_sources import SourceComparison
 from chatmagic.audit.disclosures import disclosures
-from chatmagic.audit.findings import Audit, Row
+from chatmagic.audit.findings import Audit, AuditedTurn
 from chatmagic.audit.named_turns import named_turn_findings
 from chatmagic.audit.sent_values import value_findings
 from chatmagic.audit.turn_order import (
-    Cause,
+    OrderCause,
     PlacedTurn,
     causes_of,
     followers_of,
@@ -39,7 +39,7 @@ def audit_notebook(audit: Audit, read: Notebook) -> None:
     audit.problems += restored.problems
     audit.remarks += restore.gaps(restored, read)
     code = asking({cell.number: cell.source for cell in read.cells})
-    settings = Settings(read.cells, code.shows)
+    settings = CellSettings(read.cells, code.shows)
     comparison = SourceComparison(audit, read, code, settings)
     comparison.compare()
     unseen = _first_unseen(read, code, settings)
@@ -92,7 +92,7 @@ def _row(
     restored: Restored,
     place: PlacedTurn | None,
     unseen: float,
-) -> Row:
+) -> AuditedTurn:
     """Return the row of a turn, without a judgement of its source.
 
     Args:
@@ -105,7 +105,7 @@ def _row(
     number = restored.numbers.get(saved, 0)
     replies = [reply.number for reply in restored.conversation.replies.get(number, ())]
     return replace(
-        Row.of_record(record),
+        AuditedTurn.of_record(record),
         reply_number=replies.index(number) + 1 if number in replies else None,
         reply_count=len(replies) or None,
         cell_number=saved.cell,
@@ -165,7 +165,7 @@ def _edited_turns(
     return edited
 
 
-def _add_causes(audit: Audit, causes: Sequence[Cause]) -> None:
+def _add_causes(audit: Audit, causes: Sequence[OrderCause]) -> None:
     """Add causes: a fault of its cell with what follows, or a remark on what follows from one."""
     for cause in causes:
         if cause.words:
@@ -187,7 +187,7 @@ def _rendered(saved: SavedOutput, record: Record) -> bool | None:
     return all(text == shown[kind] for kind, text in saved.rendered.items())
 
 
-def _first_unseen(read: Notebook, code: Asking, settings: Settings) -> float:
+def _first_unseen(read: Notebook, code: Asking, settings: CellSettings) -> float:
     """Return the number of the first cell that may have asked without an output; infinity for none.
 
     It asks quietly, from Python, by a load, or its output went elsewhere.

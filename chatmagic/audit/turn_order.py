@@ -39,7 +39,7 @@ class PlacedTurn:
 
 
 @dataclass(slots=True)
-class Cause:
+class OrderCause:
     """Cell at which turns begin to differ, and the other cells that differ for the same reason.
 
     Args:
@@ -104,7 +104,7 @@ def causes_of(
     every: Sequence[PlacedTurn],
     edited: Mapping[str, int],
     unreadable: Iterable[int],
-) -> list[Cause]:
+) -> list[OrderCause]:
     """Return the causes for which requests carried other turns than those above them.
 
     Args:
@@ -185,7 +185,7 @@ class _CauseSearch:
         for placed in every:
             self._cells[placed.turn.recorded_digest].append(placed.cell)
         self._lost = sorted(unreadable, reverse=True)
-        of_cells = {cell: Cause(cell, "") for cell in edited.values()}
+        of_cells = {cell: OrderCause(cell, "") for cell in edited.values()}
         self.causes = {digest: of_cells[cell] for digest, cell in edited.items()}
         """The cause of each turn that is not where a request says, by the turn's digest."""
 
@@ -212,7 +212,7 @@ class _CauseSearch:
         if cause.cell != placed.cell:
             cause.followers.append(placed.cell)
 
-    def _known(self, placed: PlacedTurn, difference: _Difference) -> Cause | None:
+    def _known(self, placed: PlacedTurn, difference: _Difference) -> OrderCause | None:
         """Return a known cause that may explain a difference, the nearest above."""
         names = [*difference.lacking, *difference.added]
         cause = _nearest_cause(
@@ -224,20 +224,20 @@ class _CauseSearch:
             return max(above, key=lambda other: other.cell, default=None)
         return cause
 
-    def _new(self, placed: PlacedTurn, new: Sequence[str], added: Mapping[str, int]) -> Cause:
+    def _new(self, placed: PlacedTurn, new: Sequence[str], added: Mapping[str, int]) -> OrderCause:
         """Return a new cause: a cell that stands elsewhere, one that is lost, or its own."""
         cells = [cell for name in new for cell in self._cells.get(name, ())]
         moved = _moved(new, added, self._carried, cells)
         if moved is not None and moved != placed.cell:
-            return Cause(moved, STANDS_ELSEWHERE)
+            return OrderCause(moved, STANDS_ELSEWHERE)
         if self._lost and self._lost[-1] < placed.cell and len(new) == 1 and not cells:
-            return Cause(self._lost.pop(), "")
-        cause = Cause(placed.cell, OTHER_TURNS)
+            return OrderCause(self._lost.pop(), "")
+        cause = OrderCause(placed.cell, OTHER_TURNS)
         self.causes[placed.turn.recorded_digest] = cause
         return cause
 
 
-def followers_of(cells: Collection[int], every: Sequence[PlacedTurn]) -> list[Cause]:
+def followers_of(cells: Collection[int], every: Sequence[PlacedTurn]) -> list[OrderCause]:
     """Return the cells that carried an edited turn as it was when they were asked.
 
     Args:
@@ -245,8 +245,8 @@ def followers_of(cells: Collection[int], every: Sequence[PlacedTurn]) -> list[Ca
         every: all turns of the conversation, in the order of the cells.
     """
     edited = [placed for placed in every if placed.cell in cells]
-    causes = [Cause(placed.cell, "") for placed in edited]
-    wanted: dict[str, list[Cause]] = defaultdict(list)
+    causes = [OrderCause(placed.cell, "") for placed in edited]
+    wanted: dict[str, list[OrderCause]] = defaultdict(list)
     for placed, cause in zip(edited, causes, strict=True):
         wanted[placed.turn.recorded_digest].append(cause)
     names = _Names()
@@ -260,14 +260,16 @@ def followers_of(cells: Collection[int], every: Sequence[PlacedTurn]) -> list[Ca
     return [cause for cause in causes if cause.followers]
 
 
-def instruction_causes(different: Iterable[PlacedTurn], edited: Mapping[str, int]) -> list[Cause]:
+def instruction_causes(
+    different: Iterable[PlacedTurn], edited: Mapping[str, int]
+) -> list[OrderCause]:
     """Return the causes for which requests carried other instructions than those above them.
 
     Args:
         different: the turns of these requests, in the order of the cells.
         edited: the cells of instructions whose fault is told already, by their digests.
     """
-    causes: dict[tuple[str | None, str | None], Cause] = {}
+    causes: dict[tuple[str | None, str | None], OrderCause] = {}
     for placed in different:
         then = _digest(placed.turn.instructions)
         now = _digest(placed.window.instructions)
@@ -275,15 +277,15 @@ def instruction_causes(different: Iterable[PlacedTurn], edited: Mapping[str, int
         if cause is not None:
             cause.followers.append(placed.cell)
         elif now is not None and now in edited:
-            causes[then, now] = Cause(edited[now], "", [placed.cell])
+            causes[then, now] = OrderCause(edited[now], "", [placed.cell])
         else:
-            causes[then, now] = Cause(placed.cell, OTHER_INSTRUCTIONS)
+            causes[then, now] = OrderCause(placed.cell, OTHER_INSTRUCTIONS)
     return list(causes.values())
 
 
 def _nearest_cause(
-    causes: Mapping[str, Cause], placed: PlacedTurn, names: Sequence[str]
-) -> Cause | None:
+    causes: Mapping[str, OrderCause], placed: PlacedTurn, names: Sequence[str]
+) -> OrderCause | None:
     """Return a known cause of a difference: of its own cell, or else the nearest of these turns."""
     own = causes.get(placed.turn.recorded_digest)
     if own is not None and own.cell == placed.cell:
@@ -292,7 +294,9 @@ def _nearest_cause(
     return max(known, key=lambda cause: cause.cell, default=None)
 
 
-def _is_explained(causes: Mapping[str, Cause], mine: Sequence[str], above: Sequence[str]) -> bool:
+def _is_explained(
+    causes: Mapping[str, OrderCause], mine: Sequence[str], above: Sequence[str]
+) -> bool:
     """Return whether two lists of turns are equal without the turns of known causes."""
     lists = ([name for name in names if name not in causes] for names in (mine, above))
     return len({*map(tuple, lists)}) == 1

@@ -19,7 +19,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic.archive import output
-from chatmagic.jupyter.page.drawing_loop import DrawingLoop, Drawn
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop, ReplyDrawn
 from chatmagic.render import gauge
 from chatmagic.render.sanitize import QUIET, frame, live_box, live_mark
 from chatmagic.safe_text import UNTYPESET, unlinked
@@ -32,7 +32,7 @@ _SECONDS_BETWEEN: Final = 0.055
 """Least time between two prints in a kernel; Jupyter drops output above 1,000 messages a second."""
 
 
-class Place:
+class OutputPlace:
     """Place in the output of the running cell, where each output replaces the one before.
 
     It can be changed after the cell has ended, and from any thread, also while another cell
@@ -112,7 +112,7 @@ class Live(Once):
         self._notes = ""
         self._thoughts = ""
         self._is_waiting = False
-        self._place = Place()
+        self._place = OutputPlace()
         self.release: Callable[[], object] | None = None
         """Lets the cell of a question in the background end; ``None`` for any other question."""
 
@@ -203,9 +203,9 @@ class Live(Once):
         data = {"text/html": html} if text is None else {"text/html": html, "text/plain": text}
         self._place.show(data, {})
 
-    def _hear(self, event: Event | Drawn) -> None:
+    def _hear(self, event: Event | ReplyDrawn) -> None:
         """Show the new text, in the drawing loop's thread."""
-        if isinstance(event, Drawn) and event.whole and event.ask is self._ask:
+        if isinstance(event, ReplyDrawn) and event.whole and event.ask is self._ask:
             self._show(frame(self._notes + event.html))
 
 

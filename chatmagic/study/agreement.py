@@ -12,7 +12,7 @@ from chatmagic.errors import InputError
 from chatmagic.render import reply_table
 from chatmagic.safe_text import UNTYPESET, columns, counted, one_line
 from chatmagic.study import measures
-from chatmagic.study.answers import Answers, Level, Scale, is_frame, listed, read
+from chatmagic.study.answers import Level, ModelAnswers, Scale, is_frame, listed, read_answers
 from chatmagic.study.measures import Array, Estimate, counts_of, library
 from chatmagic.study.review import Review
 
@@ -220,7 +220,7 @@ def agreement(
     if isinstance(gold, Review):
         gold = gold.gold
     truth = gold if gold is None or isinstance(gold, str) else listed("gold", gold)
-    sides = [read(name, table, repeats, truth, scale) for name, table in frames.items()]
+    sides = [read_answers(name, table, repeats, truth, scale) for name, table in frames.items()]
     _check_rows(sides)
     names = scale.domain(sides)
     figures: list[Measure] = []
@@ -244,7 +244,7 @@ def _frames(frame: Any, repeats: str | Sequence[str]) -> dict[str, Any]:
     return {str(name): table for name, table in frame.items()}
 
 
-def _check_rows(sides: Sequence[Answers]) -> None:
+def _check_rows(sides: Sequence[ModelAnswers]) -> None:
     """Refuse tables that cannot be compared row by row."""
     first = sides[0]
     for side in sides[1:]:
@@ -260,7 +260,7 @@ def _check_rows(sides: Sequence[Answers]) -> None:
             )
 
 
-def _measures_of(side: Answers, labels: Sequence[str], level: Level) -> Iterator[Measure]:
+def _measures_of(side: ModelAnswers, labels: Sequence[str], level: Level) -> Iterator[Measure]:
     """Yield the measures of one table: of its repeats, and against the true labels."""
     counts = counts_of(side.rows, labels)
     yield _measure(side.name, PAIRS, measures.mean(measures.pair_shares(counts)))
@@ -273,7 +273,7 @@ def _measures_of(side: Answers, labels: Sequence[str], level: Level) -> Iterator
     yield from _measures_of_majorities(side, labels)
 
 
-def _measures_of_majorities(side: Answers, labels: Sequence[str]) -> Iterator[Measure]:
+def _measures_of_majorities(side: ModelAnswers, labels: Sequence[str]) -> Iterator[Measure]:
     """Yield the measures of each row's most frequent label against its true label."""
     pairs = [
         (truth, majority or TIED)
@@ -290,7 +290,7 @@ def _measures_of_majorities(side: Answers, labels: Sequence[str]) -> Iterator[Me
     yield _measure(side.name, MAJORITY_KAPPA, without_interval)
 
 
-def _known(side: Answers, labels: Sequence[str]) -> tuple[Array, Array]:
+def _known(side: ModelAnswers, labels: Sequence[str]) -> tuple[Array, Array]:
     """Return the true label and the shares of the labels, of the rows that have both."""
     gold = counts_of([[label] for label in side.gold or ()], labels)
     counts = counts_of(side.rows, labels)
@@ -304,7 +304,9 @@ def _shares(counts: Array) -> Array:
     return shares
 
 
-def _measures_between(first: Answers, second: Answers, labels: Sequence[str]) -> Iterator[Measure]:
+def _measures_between(
+    first: ModelAnswers, second: ModelAnswers, labels: Sequence[str]
+) -> Iterator[Measure]:
     """Yield the measures of two tables, row by row."""
     counts = counts_of(first.rows, labels)
     other_counts = counts_of(second.rows, labels)
@@ -334,7 +336,7 @@ def _measure(of: str, name: str, estimate: Estimate) -> Measure:
     )
 
 
-def _confusion(side: Answers, labels: Sequence[str]) -> Confusion:
+def _confusion(side: ModelAnswers, labels: Sequence[str]) -> Confusion:
     """Return the numbers of answers by true label and given label."""
     gold = counts_of([[label] for label in side.gold or ()], labels)
     counts = (gold.T @ counts_of(side.rows, labels)).astype(int)
@@ -348,7 +350,7 @@ def _confusion(side: Answers, labels: Sequence[str]) -> Confusion:
     )
 
 
-def _notes_on(side: Answers) -> Iterator[str]:
+def _notes_on(side: ModelAnswers) -> Iterator[str]:
     """Return sentences on the answers of one table."""
     before = f"{one_line(side.name)}: " if side.name else ""
     answers = [label for row in side.rows for label in row]

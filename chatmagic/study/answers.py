@@ -91,7 +91,7 @@ class Scale:
             hint=hint if self.level == "ordinal" else None,
         )
 
-    def domain(self, answers: Iterable[Answers]) -> tuple[str, ...]:
+    def domain(self, answers: Iterable[ModelAnswers]) -> tuple[str, ...]:
         """Return all labels in their order.
 
         Args:
@@ -115,7 +115,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ModelAnswers:
     """Answers of one model, or to one wording, row by row.
 
     Args:
@@ -141,13 +141,13 @@ class Answers:
         return sum(bool(row) and _most_frequent(row) is None for row in self.rows)
 
 
-def read(
+def read_answers(
     name: str,
     frame: Any,
     repeats: str | Sequence[str],
     gold: str | Sequence[Any] | None,
     scale: Scale,
-) -> Answers:
+) -> ModelAnswers:
     """Return the answers that a table holds.
 
     Args:
@@ -175,7 +175,7 @@ def read(
     if not any(known):
         raise InputError(f"None of the {counted(len(rows), 'row')} has an answer in {columns[0]}.")
     truth = None if gold is None else _gold(rows, gold, scale)
-    return Answers(name, known, truth, missing)
+    return ModelAnswers(name, known, truth, missing)
 
 
 def listed(name: str, value: Any) -> list[Any]:

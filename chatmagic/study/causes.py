@@ -15,7 +15,7 @@ from chatmagic.safe_text import counted, one_line
 from chatmagic.study.asked import Asked
 from chatmagic.study.marked_words import first_difference
 
-Cause = Literal[
+CauseKind = Literal[
     "prompt", "value", "context", "settings", "model", "not recorded", "asked again", "same answer"
 ]
 
@@ -25,7 +25,7 @@ _BRACES: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AnswerChange:
     """Cause of another answer.
 
     Args:
@@ -33,7 +33,7 @@ class Change:
         detail: the change in words; empty for none.
     """
 
-    cause: Cause
+    cause: CauseKind
     detail: str = ""
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class Change:
         return f"{self.cause}: {self.detail}" if self.detail else self.cause
 
 
-_UNKNOWN_VALUES: Final = Change("not recorded", "whether values changed (see keep_prompts)")
+_UNKNOWN_VALUES: Final = AnswerChange("not recorded", "whether values changed (see keep_prompts)")
 """What a notebook and a map's file without its prompts leave open: digests of other texts."""
 
 
@@ -54,8 +54,8 @@ def answer_of(asked: Asked) -> str:
     return f"[{asked.error}]" if asked.text is None else asked.text
 
 
-def changes_of(old: Asked, new: Asked) -> Iterator[Change]:
-    """Yield the causes of another answer, in the order of :data:`Cause`.
+def changes_of(old: Asked, new: Asked) -> Iterator[AnswerChange]:
+    """Yield the causes of another answer, in the order of :data:`CauseKind`.
 
     Args:
         old: the earlier question.
@@ -68,23 +68,23 @@ def changes_of(old: Asked, new: Asked) -> Iterator[Change]:
     ]
     models = [*_model_change(old, new)]
     if changes == [_UNKNOWN_VALUES]:
-        changes = [Change("value", _names_in(new))]  # all else is known, and the same
+        changes = [AnswerChange("value", _names_in(new))]  # all else is known, and the same
     if not changes and old.request != new.request:
         detail = "the request differs in something that these files do not keep"
-        changes.append(Change("not recorded", detail))
+        changes.append(AnswerChange("not recorded", detail))
     changes += models
     if changes:
         yield from sorted(changes, key=lambda change: _ORDER.index(change.cause))
     else:
         is_same = (answer_of(old), old.date, old.response_id) == (
             answer_of(new), new.date, new.response_id)  # fmt: skip
-        yield Change("same answer" if is_same else "asked again")
+        yield AnswerChange("same answer" if is_same else "asked again")
 
 
 _ORDER: Final = ("prompt", "value", "context", "settings", "model", "not recorded")
 
 
-def _prompt_change(old: Asked, new: Asked) -> Iterator[Change]:
+def _prompt_change(old: Asked, new: Asked) -> Iterator[AnswerChange]:
     """Yield a change of the prompt as typed, and of the values in it.
 
     A renamed expression with the same value is none: the model was sent the same.
@@ -93,7 +93,7 @@ def _prompt_change(old: Asked, new: Asked) -> Iterator[Change]:
         return
     is_edited = bool(old.typed and new.typed) and old.typed.rstrip("\n") != new.typed.rstrip("\n")
     if is_edited:
-        yield Change("prompt", first_difference(old.typed, new.typed))
+        yield AnswerChange("prompt", first_difference(old.typed, new.typed))
     ours = inserted_values(new)
     theirs = inserted_values(old)
     if ours is not None and theirs is not None:
@@ -101,14 +101,14 @@ def _prompt_change(old: Asked, new: Asked) -> Iterator[Change]:
         names = ours.keys() & theirs.keys() if is_edited else ours.keys() | theirs.keys()
         others = sorted(name for name in names if ours.get(name) != theirs.get(name))
         if others:
-            yield Change("value", _in_braces(others))
+            yield AnswerChange("value", _in_braces(others))
     elif is_edited:
         if _has_same_values(old, new) is False:
-            yield Change("value", _names_in(new))
+            yield AnswerChange("value", _names_in(new))
     elif _have_values(old, new):
         is_same = _has_same_prompt(old, new)
         if is_same is False:
-            yield Change("value")
+            yield AnswerChange("value")
         elif is_same is None and old.typed and {old.kind, new.kind} == {"notebook", "map"}:
             yield _UNKNOWN_VALUES
 
@@ -204,18 +204,18 @@ def _has_same_prompt(old: Asked, new: Asked) -> bool | None:
     return turn_digest(known.prompt, other.text)[:DIGITS] == other.name
 
 
-def _context_change(old: Asked, new: Asked) -> Iterator[Change]:
+def _context_change(old: Asked, new: Asked) -> Iterator[AnswerChange]:
     """Yield changes of what the request carried: turns, instructions, cells above."""
     if old.request != new.request and old.context != new.context:
-        yield Change("context", _context_words(old, new))
+        yield AnswerChange("context", _context_words(old, new))
     if old.request != new.request and old.instructions != new.instructions:
         words = "other" if old.instructions and new.instructions else "new"
-        yield Change("context", f"{words if new.instructions else 'no'} instructions")
+        yield AnswerChange("context", f"{words if new.instructions else 'no'} instructions")
     if old.thread != new.thread and None not in (old.thread, new.thread):
         names = [one_line(str(asked.thread), 40) for asked in (old, new)]
-        yield Change("context", f"thread {names[0]} -> {names[1]}")
+        yield AnswerChange("context", f"thread {names[0]} -> {names[1]}")
     if _in_front(old, new) != _in_front(new, old):
-        yield Change("context", "the cells or the error in front of the prompt")
+        yield AnswerChange("context", "the cells or the error in front of the prompt")
 
 
 def _in_front(asked: Asked, other: Asked) -> object:
@@ -243,7 +243,7 @@ def _context_words(old: Asked, new: Asked) -> str:
     return f"turn {number:,} of {len(now):,} that it carries has another prompt or reply"
 
 
-def _settings_change(old: Asked, new: Asked) -> Iterator[Change]:
+def _settings_change(old: Asked, new: Asked) -> Iterator[AnswerChange]:
     """Yield the settings that differ, of those that files of both kinds have."""
     names = [*dict.fromkeys([*old.settings, *new.settings])]
     if old.kind != new.kind:
@@ -257,7 +257,7 @@ def _settings_change(old: Asked, new: Asked) -> Iterator[Change]:
     if not words and forms[0] != forms[1]:
         words.append("the form, or the content of its schema")
     if words:
-        yield Change("settings", ", ".join(words))
+        yield AnswerChange("settings", ", ".join(words))
 
 
 def _form(asked: Asked) -> str | None:
@@ -280,7 +280,7 @@ def _value(settings: Mapping[str, Any], name: str) -> str:
     return one_line(json.dumps(settings[name], ensure_ascii=False, default=str), 40)
 
 
-def _model_change(old: Asked, new: Asked) -> Iterator[Change]:
+def _model_change(old: Asked, new: Asked) -> Iterator[AnswerChange]:
     """Yield a change of the model, or of the service."""
     facts = {
         "asked for": (old.asked_model, new.asked_model),
@@ -297,7 +297,7 @@ def _model_change(old: Asked, new: Asked) -> Iterator[Change]:
         if before != after and not (name in unknown and None in (before, after))
     ]
     if words:
-        yield Change("model", ", ".join(words))
+        yield AnswerChange("model", ", ".join(words))
 
 
 def _known(value: str | None, name: str) -> str:

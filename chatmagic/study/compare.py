@@ -20,7 +20,7 @@ from chatmagic.errors import InputError
 from chatmagic.safe_text import counted
 from chatmagic.study.asked import Asked, Source
 from chatmagic.study.asked_in_cassette import from_interactions
-from chatmagic.study.causes import Change, answer_of, changes_of
+from chatmagic.study.causes import AnswerChange, answer_of, changes_of
 from chatmagic.study.marked_words import Mark, marked_words
 from chatmagic.study.pairs import partners_of
 from chatmagic.study.sources import read_source
@@ -33,13 +33,14 @@ class Pair:
     Args:
         old: the question in the first file; ``None`` if it is only in the second one.
         new: the question in the second file; ``None`` if it is only in the first one.
-        changes: the causes, in the order of :data:`.causes.Cause`; empty if it is in one file only.
+        changes: the causes, in the order of :data:`.causes.CauseKind`; empty if it is in one file
+            only.
         words: the words of both answers, in their order, with their marks.
     """
 
     old: Asked | None
     new: Asked | None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[AnswerChange, ...] = ()
     words: tuple[tuple[Mark, str], ...] = ()
 
     @property

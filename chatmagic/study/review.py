@@ -19,7 +19,7 @@ from chatmagic.safe_text import counted, one_line, without_lone_surrogates
 from chatmagic.study import review_csv
 from chatmagic.study.answers import Scale, listed
 from chatmagic.study.review_csv import ReviewRow
-from chatmagic.study.review_file import Drawn, Judgement, ReviewFile, add_lines
+from chatmagic.study.review_file import Judgement, ReviewFile, SampleDraw, add_lines
 from chatmagic.study.review_rows import ReviewRows
 
 KEYS: Final = "123456789acdefghijklmopqrtuvwxyz"
@@ -73,10 +73,10 @@ class Review:
         self.seed = self._seed_of(held.drawn, seed)
         self.sample = tuple(self._rows.in_random_order(self.seed)[:n])
         """Places of the rows to review, from 0, in the order in which they are shown."""
-        self._drawn = Drawn(self.seed, n, len(self._rows), self.labels, self.show, "")
+        self._drawn = SampleDraw(self.seed, n, len(self._rows), self.labels, self.show, "")
         self._is_drawn = held.drawn is not None and self._drawn == held.drawn.without_time
 
-    def _seed_of(self, drawn: Drawn | None, seed: int | None) -> int:
+    def _seed_of(self, drawn: SampleDraw | None, seed: int | None) -> int:
         """Return the seed of the sample: that of the file, or the given one, or 0."""
         if drawn is None:
             return seed or 0

@@ -54,7 +54,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class SampleDraw:
     """How a sample was drawn, as the first line of a file has it.
 
     Args:
@@ -74,7 +74,7 @@ class Drawn:
     at: str
 
     @classmethod
-    def of(cls, value: Mapping[str, Any]) -> Drawn | None:
+    def of(cls, value: Mapping[str, Any]) -> SampleDraw | None:
         """Return how a sample was drawn, of a line; ``None`` if it does not say.
 
         Args:
@@ -91,7 +91,7 @@ class Drawn:
         return cls(seed, n, rows, labels, show, str(value.get("at")))
 
     @property
-    def without_time(self) -> Drawn:
+    def without_time(self) -> SampleDraw:
         """The same sample, whenever it was drawn."""
         return replace(self, at="")
 
@@ -127,7 +127,7 @@ class ReviewFile:
         unread: number of lines that are neither, such as a damaged one.
     """
 
-    draws: tuple[Drawn, ...]
+    draws: tuple[SampleDraw, ...]
     judgements: tuple[Judgement, ...]
     unread: int
 
@@ -142,7 +142,7 @@ class ReviewFile:
             InputError: it is no file of a review, or cannot be read.
         """
         content = content_of(path)
-        draws: list[Drawn] = []
+        draws: list[SampleDraw] = []
         judgements: list[Judgement] = []
         unread = 0
         for line in (content or b"").splitlines():
@@ -151,7 +151,7 @@ class ReviewFile:
             except ValueError:
                 value = None
             if isinstance(value, dict) and value.get("review") == _FORM:
-                drawn = Drawn.of(value)
+                drawn = SampleDraw.of(value)
                 draws += [] if drawn is None else [drawn]
                 continue
             judgement = Judgement.of(value) if isinstance(value, dict) else None
@@ -164,7 +164,7 @@ class ReviewFile:
         return cls(tuple(draws), tuple(judgements), unread)
 
     @property
-    def drawn(self) -> Drawn | None:
+    def drawn(self) -> SampleDraw | None:
         """How the sample was drawn last; ``None`` for a file that does not exist yet."""
         return self.draws[-1] if self.draws else None
 

@@ -13,7 +13,7 @@ from cassettes import exchange_of, talk
 from chatmagic import _files
 from chatmagic._files import folder_lock
 from chatmagic.archive.cassette_file import CassetteFile
-from chatmagic.archive.cassette_format import to_text
+from chatmagic.archive.cassette_format import cassette_text
 from chatmagic.archive.interaction import Interaction
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Message
@@ -56,9 +56,9 @@ def test_what_is_saved_is_there(tmp_path: Path) -> None:
 def test_lines_that_end_as_on_windows_are_read(tmp_path: Path) -> None:
     """And what is saved then ends as always."""
     held, file = talk(2), CassetteFile(tmp_path / "talk.jsonl")
-    file.path.write_bytes(to_text(held[:1]).replace("\n", "\r\n").encode())
+    file.path.write_bytes(cassette_text(held[:1]).replace("\n", "\r\n").encode())
     file.save(lambda _, now: (*now, held[1]))
-    assert file.path.read_text("utf-8") == to_text(held)
+    assert file.path.read_text("utf-8") == cassette_text(held)
 
 
 def test_a_file_is_read_again_only_where_it_has_changed(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from chatmagic._json import digest
 from chatmagic.archive.cassette_file import CassetteFile
-from chatmagic.archive.cassette_format import Content, content_from, from_text, to_text
+from chatmagic.archive.cassette_format import Content, cassette_text, content_from, from_text
 from chatmagic.archive.interaction import Interaction, by_identity
 from chatmagic.errors import InputError
 from chatmagic.models import Message, Usage
@@ -53,7 +53,7 @@ SECOND = exchange_of(
     typed="And a {{ word }}?",
 )
 LONE = replace(exchange_of(Request((Message("user", "hello"),)), text=""), before=("0a" * 8,))
-TEXT = to_text([FIRST, SECOND, LONE])
+TEXT = cassette_text([FIRST, SECOND, LONE])
 LINES = TEXT.split("\n")[:-1]
 
 
@@ -98,7 +98,7 @@ def test_any_talks_come_back_exactly(asked: list[Any], data: st.DataObject) -> N
         talks.append((*sent.messages, Message("assistant", reply)))
     held = data.draw(st.permutations(exchanges))
     held = held[: data.draw(st.integers(0, len(held)))]
-    written = to_text(held)
+    written = cassette_text(held)
     assert from_text(written, "talk.jsonl") == tuple(held)
     assert all(line.startswith("{") for line in written.split("\n")[:-1])
     assert from_text(written.replace("\n", "\r\n"), "talk.jsonl") == tuple(held)
@@ -117,7 +117,7 @@ def test_a_changed_character_is_noticed(number: int) -> None:
 
 def test_a_long_talk_grows_by_what_is_said() -> None:
     """Twice as many turns are twice as long a file, though each request carries all of them."""
-    short, long = to_text(talk(40)), to_text(talk(80))
+    short, long = cassette_text(talk(40)), cassette_text(talk(80))
     assert len(long) < 2.1 * len(short)
     assert from_text(long, "talk.jsonl") == tuple(talk(80))
 
@@ -125,13 +125,13 @@ def test_a_long_talk_grows_by_what_is_said() -> None:
 def test_a_turn_that_is_gone_leaves_the_others_readable() -> None:
     """An exchange may be taken out by hand; the rest is kept, and the turns are not known then."""
     held = talk(4)
-    lines = to_text(held).split("\n")
+    lines = cassette_text(held).split("\n")
     gone = "\n".join([lines[0], *lines[4:]])
     second, *rest = from_text(gone, "talk.jsonl")
     (unknown,) = second.before
     assert [item.request for item in (second, *rest)] == [item.request for item in held[1:]]
     assert rest[-1].before == (unknown, *held[3].before[1:])
-    assert from_text(to_text([second, *rest]), "talk.jsonl") == (second, *rest)
+    assert from_text(cassette_text([second, *rest]), "talk.jsonl") == (second, *rest)
     assert from_text(f"{gone}" + "\n".join(lines[1:4]), "talk.jsonl") == (*held[1:], held[0])
 
 
@@ -195,7 +195,7 @@ def test_a_conflict_of_whole_exchanges_is_read_as_both(base: list[str], end: str
     text = conflict([*LINES[1:7], *LINES[7:9]], [*LINES[1:7], *LINES[9:]], *base)
     read = content_from(text.replace("\n", end), "talk.jsonl")
     assert read == Content((FIRST, SECOND, LONE), is_merged=True)
-    assert from_text(to_text(read.interactions), "talk.jsonl") == read.interactions
+    assert from_text(cassette_text(read.interactions), "talk.jsonl") == read.interactions
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -211,8 +211,8 @@ def test_a_conflict_in_a_conflict_is_read_as_all(end: str) -> None:
 
 def test_the_head_may_come_again() -> None:
     """In a union of a file whose line ends have changed, or of two files."""
-    other = to_text([LONE]).replace("\n", "\r\n")
-    assert from_text(to_text([FIRST, SECOND]) + other, "talk.jsonl") == (FIRST, SECOND, LONE)
+    other = cassette_text([LONE]).replace("\n", "\r\n")
+    assert from_text(cassette_text([FIRST, SECOND]) + other, "talk.jsonl") == (FIRST, SECOND, LONE)
 
 
 def test_a_conflict_is_written_without_its_marks(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_git_merges_whole_exchanges(
     (tmp_path / ".gitattributes").write_text(driver)
     held = [replace(item, is_marked=not is_older) for item in base]
     if held:
-        path.write_text(to_text(held), encoding="utf-8")
+        path.write_text(cassette_text(held), encoding="utf-8")
     git(tmp_path, "add", "-A")
     git(tmp_path, "commit", "-qm", "base")
     git(tmp_path, "branch", "b")
@@ -279,7 +279,7 @@ def test_git_merges_whole_exchanges(
     for branch in ("b", "a"):
         git(tmp_path, "checkout", "-q", branch)
         recorded[branch] = [*held, *exchanges(branch)]
-        path.write_text(to_text(recorded[branch]), encoding="utf-8")
+        path.write_text(cassette_text(recorded[branch]), encoding="utf-8")
         git(tmp_path, "add", "-A")
         git(tmp_path, "commit", "-qm", branch)
     assert git(tmp_path, "merge", "-q", "b") == (0 if style == "union" else 1)
@@ -316,7 +316,7 @@ def test_an_earlier_file_with_markdown_cells_is_read(tmp_path: Path) -> None:
     written = file.path.read_text("utf-8")
     assert "without_markdown" not in written
     assert from_text(written, "talk.jsonl") == (second, first, third)
-    assert written == to_text(from_text(written, "talk.jsonl"))
+    assert written == cassette_text(from_text(written, "talk.jsonl"))
     assert [item.is_marked for item in from_text(written, "talk.jsonl")] == [False, False, True]
 
 
@@ -328,8 +328,8 @@ def test_exchanges_that_differ_in_markdown_cells_alone_keep_their_turns(tmp_path
         second = exchange_of(Request(TALK), text="2", before=(str(first.turn),))
         carried = (*second.before, str(second.turn))
         held += [first, second, exchange_of(Request(TALK), text=title, before=carried)]
-    assert from_text(to_text(held), "talk.jsonl") == tuple(held)
-    assert from_text(to_text(held[::-1]), "talk.jsonl") == tuple(held[::-1])
+    assert from_text(cassette_text(held), "talk.jsonl") == tuple(held)
+    assert from_text(cassette_text(held[::-1]), "talk.jsonl") == tuple(held[::-1])
     file = CassetteFile(tmp_path / "talk.jsonl")
     for count, item in enumerate(held, 1):
         file.save(lambda _, now, item=item: (*now, item))  # type: ignore[misc]
@@ -355,4 +355,4 @@ def test_thousands_of_exchanges_are_read(count: int) -> None:
     """Of twenty lines each."""
     text = "Line.\n" * 10
     held = [replace(FIRST, prompt=f"{number}\n{text}", text=text) for number in range(count)]
-    assert from_text(to_text(held), "talk.jsonl") == tuple(held)
+    assert from_text(cassette_text(held), "talk.jsonl") == tuple(held)

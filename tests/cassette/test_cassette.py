@@ -15,7 +15,7 @@ from pages import Paper
 from shells import FIXED, KEY, Ran, Shell, bodies, forget
 
 import chatmagic
-from chatmagic.archive.cassette_format import to_text
+from chatmagic.archive.cassette_format import cassette_text
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, NotRecordedError
 from chatmagic.session.session import Session
 
@@ -148,7 +148,7 @@ def test_replies_of_the_emulator_go_into_no_cassette_of_a_service(
     shell.do(f"%chat_cassette {FILE} --record")
     assert "recording into talk.jsonl" in repr(shell.page("%chat echo:one", "a").messages)
     shell.do("%chat_cassette --off")
-    lesson = to_text([replace(one, origin="live") for one in held()])
+    lesson = cassette_text([replace(one, origin="live") for one in held()])
     Path(FILE).write_text(lesson, encoding="utf-8")
     shell.do("%chat_reset")
     shell.do(f"%chat_cassette {FILE}")
@@ -309,7 +309,7 @@ def test_a_hidden_question_of_a_reader_leaves_the_recorded_ones_alone(
 )
 def test_the_choice_says_its_mode(shell: Shell, words: str, said: str) -> None:
     """The same to a person and to a program, as a saved notebook shows it."""
-    Path(FILE).write_text(to_text([]), encoding="utf-8")
+    Path(FILE).write_text(cassette_text([]), encoding="utf-8")
     line = f"%chat_cassette {FILE} {words}"
     printed = shell.do(line, cell="c").printed
     assert printed == (

@@ -17,7 +17,7 @@ from served import left
 from shells import KEY, alone
 
 from chatmagic import _initial_environ
-from chatmagic.archive.cassette_format import to_text
+from chatmagic.archive.cassette_format import cassette_text
 from chatmagic.client.client import Client
 from chatmagic.client.key_store import open_store
 from chatmagic.doctor import doctor
@@ -75,7 +75,7 @@ def test_a_cassette_with_a_merge_conflict_is_told(
 ) -> None:
     """It is used with both halves, so it is no fault."""
     path = tmp_path / "talk.jsonl"
-    lines = [to_text([]), "<<<<<<< a\n", "=======\n", ">>>>>>> b\n"]
+    lines = [cassette_text([]), "<<<<<<< a\n", "=======\n", ">>>>>>> b\n"]
     path.write_text("".join(lines), encoding="utf-8")
     monkeypatch.setenv("CHATMAGIC_CASSETTE", str(path))
     shown = block(place)

@@ -29,7 +29,7 @@ from project import files
 from shells import Shell
 
 from chatmagic import cli
-from chatmagic.archive.cassette_format import from_text, to_text
+from chatmagic.archive.cassette_format import cassette_text, from_text
 from chatmagic.archive.interaction import instructions_name
 from chatmagic.conversation.cell_magics import plan_of
 from chatmagic.conversation.steering import Instructions, instructed
@@ -254,7 +254,7 @@ def test_nbval_as_in_ci_fails_at_a_changed_word(tmp_path: Path, offline: dict[st
     recorded = [*from_text(tape.read_text(encoding="utf-8"), tape.name)]
     text = recorded[2].text or ""
     recorded[2] = replace(recorded[2], text=with_another(text, longest(text)))
-    tape.write_text(to_text(recorded), encoding="utf-8")
+    tape.write_text(cassette_text(recorded), encoding="utf-8")
     done = strict(
         [first, analysis], tmp_path, offline, "--nbval-sanitize-with", str(cli.SANITIZE_FILE)
     )

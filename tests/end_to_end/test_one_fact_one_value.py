@@ -11,7 +11,7 @@ from cassettes import exchange_of
 
 from chatmagic._json import shared_fields
 from chatmagic.archive import restore
-from chatmagic.archive.cassette_format import from_text, to_text
+from chatmagic.archive.cassette_format import cassette_text, from_text
 from chatmagic.conversation.question import RequestFacts
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.turn import Turn
@@ -46,7 +46,7 @@ def test_a_record_and_a_cassette_keep_them() -> None:
     record = json.loads(json.dumps(turn.to_record(request.digest()).to_json()))
     assert restore.turn_of(Record.from_json(record), "text", owner=None).reply == reply
     interaction = exchange_of(request, text="text", took=3, seconds=1.5, **FACTS)
-    kept = from_text(to_text([interaction]), "talk.jsonl")
+    kept = from_text(cassette_text([interaction]), "talk.jsonl")
     assert kept == (interaction,)
     assert shared_fields(kept[0], BodyFacts) == FACTS
 

@@ -16,7 +16,7 @@ from project import ROOT
 
 from chatmagic._json import digest
 from chatmagic.archive import conversation_file, notebook
-from chatmagic.archive.cassette_format import from_text, to_text
+from chatmagic.archive.cassette_format import cassette_text, from_text
 from chatmagic.archive.restore import restore
 from chatmagic.cassette.notebook_cassette import from_notebook
 from chatmagic.conversation.conversation import Conversation
@@ -70,7 +70,7 @@ def test_a_cassette_is_written_back_byte_for_byte() -> None:
     content = (FOLDER / "saved_cassette.jsonl").read_bytes()
     interactions = from_text(content.decode(), "saved_cassette.jsonl")
     assert len(interactions) == 14
-    assert to_text(interactions).encode() == content
+    assert cassette_text(interactions).encode() == content
 
 
 @pytest.mark.parametrize("output", outputs())

@@ -10,16 +10,16 @@ from libraries import library
 
 from chatmagic.errors import InputError
 from chatmagic.session.map.row_reply import RowReply
-from chatmagic.study.answers import Answers, Scale, is_frame, read
+from chatmagic.study.answers import ModelAnswers, Scale, is_frame, read_answers
 
 NAMES = Scale.of("nominal", None)
 
 
 def read_all(
     frame: Any, repeats: Any = "replies", gold: Any = None, scale: Scale = NAMES
-) -> Answers:
+) -> ModelAnswers:
     """Return the answers of a table without a name."""
-    return read("", frame, repeats, gold, scale)
+    return read_answers("", frame, repeats, gold, scale)
 
 
 def columns() -> dict[str, list[Any]]:

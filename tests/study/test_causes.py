@@ -10,7 +10,7 @@ from studies import ONE
 
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.template import PROSE_AGAIN
-from chatmagic.study.causes import Change, answer_of, changes_of
+from chatmagic.study.causes import AnswerChange, answer_of, changes_of
 
 OLD = replace(ONE, request="1", model="m")
 TAPE = replace(OLD, kind="cassette", prompt="QUESTION")
@@ -90,4 +90,7 @@ def test_words_that_end_an_earlier_form_are_no_setting() -> None:
 def test_an_error_stands_in_place_of_an_answer() -> None:
     """It is no text of a model."""
     assert answer_of(replace(ONE, text=None, error="HTTP 500")) == "[HTTP 500]"
-    assert (str(Change("value")), str(Change("model", "a -> b"))) == ("value", "model: a -> b")
+    assert (str(AnswerChange("value")), str(AnswerChange("model", "a -> b"))) == (
+        "value",
+        "model: a -> b",
+    )

@@ -15,7 +15,7 @@ from chatmagic import cli
 from chatmagic._json import timestamp
 from chatmagic.archive import output as turn_output
 from chatmagic.archive import restore
-from chatmagic.archive.cassette_format import to_text
+from chatmagic.archive.cassette_format import cassette_text
 from chatmagic.archive.interaction import Interaction
 from chatmagic.conversation import cell_magics, magic_line
 from chatmagic.conversation.turn import Turn
@@ -71,5 +71,5 @@ def exchange(prompt: str, text: str | None, *before: str, **more: Any) -> Intera
 
 def tape(path: Path, *exchanges: Interaction) -> Path:
     """Write a cassette of these."""
-    path.write_text(to_text(exchanges))
+    path.write_text(cassette_text(exchanges))
     return path

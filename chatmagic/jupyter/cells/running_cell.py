@@ -29,7 +29,7 @@ cell.
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class NotebookHost:
     """A host that saves notebooks: its page shows displays, even if its requests name no cell.
 
     Args:
@@ -51,12 +51,12 @@ class Host:
 
 
 HOSTS: Final = (
-    Host("Google Colab", "COLAB_RELEASE_TAG"),
-    Host("Databricks", "DATABRICKS_RUNTIME_VERSION"),
-    Host("Deepnote", "DEEPNOTE_PROJECT_ID"),
-    Host("Kaggle, saving a version", "KAGGLE_KERNEL_RUN_TYPE", "Batch", is_watched=False),
-    Host("Kaggle", "KAGGLE_KERNEL_RUN_TYPE"),
-    Host("VS Code", "VSCODE_PID", updates_ended=True, names_cells=True),
+    NotebookHost("Google Colab", "COLAB_RELEASE_TAG"),
+    NotebookHost("Databricks", "DATABRICKS_RUNTIME_VERSION"),
+    NotebookHost("Deepnote", "DEEPNOTE_PROJECT_ID"),
+    NotebookHost("Kaggle, saving a version", "KAGGLE_KERNEL_RUN_TYPE", "Batch", is_watched=False),
+    NotebookHost("Kaggle", "KAGGLE_KERNEL_RUN_TYPE"),
+    NotebookHost("VS Code", "VSCODE_PID", updates_ended=True, names_cells=True),
 )
 """The hosts; the first one that fits counts."""
 _FIRST: Final = "chatmagic_notebook"
@@ -253,7 +253,7 @@ def _request(shell: InteractiveShell) -> dict[str, Any]:
     return parent if isinstance(parent, dict) else {}
 
 
-def host_of(environ: Mapping[str, str]) -> Host | None:
+def host_of(environ: Mapping[str, str]) -> NotebookHost | None:
     """Return the host of an environment; ``None`` for a Jupyter server or no host.
 
     Args:

@@ -85,7 +85,7 @@ def _put_below(
     if bridge is None or not bridge.listed_with(owner, page):
         _show(WITHOUT_PAGE, blocks)
         return
-    place = reply_views.Place()
+    place = reply_views.OutputPlace()
     place.note(*_note(f"{counted(len(cells), 'cell')} for this page."))
 
     def take_answer(answer: Message) -> str:

@@ -302,7 +302,7 @@ def _key_of(typed: str) -> Secret:
 
 def _check(kernel: Kernel, *, is_asking: bool) -> None:
     """Show the doctor's lines, each as soon as it is known: in a page as a table."""
-    place = reply_views.Place()
+    place = reply_views.OutputPlace()
     rows = list[tuple[str, str]]()
     lines = list[str]()
     is_printed = running(kernel.shell).audience == "text"

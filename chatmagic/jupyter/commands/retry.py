@@ -289,7 +289,7 @@ def _run_in_page(
         elsewhere: a sentence on other stale turns; empty for none.
     """
     words = f"{counted(len(cells), 'cell')} for this page to run again."
-    place = reply_views.Place()
+    place = reply_views.OutputPlace()
     place.note(*reply_views.sentence(words))
 
     def take_answer(answer: Message) -> str:

@@ -17,7 +17,7 @@ from chatmagic._fork import Lock
 from chatmagic._version import __version__
 from chatmagic.conversation.cell_order import PageReport, Pages, report_from
 from chatmagic.jupyter.cells.running_cell import Execution
-from chatmagic.jupyter.page.drawing_loop import DrawingLoop, Drawn
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop, ReplyDrawn
 from chatmagic.jupyter.page.marks import PageMarks
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.jupyter.page.page_link import PageLink
@@ -179,7 +179,7 @@ class Bridge:
 
     # All that follows runs in the drawing loop's thread.
 
-    def _hear(self, event: Event | Drawn) -> None:
+    def _hear(self, event: Event | ReplyDrawn) -> None:
         """Note an event of an ask, and announce it unless the panel does."""
         match event:
             case Began(ask):
@@ -189,7 +189,7 @@ class Bridge:
                 self._started.add(ask.live)
                 self._say(STARTED)
                 return
-            case Drawn():
+            case ReplyDrawn():
                 self._painting.paint(event)
                 return
             case Fragment() | Thought():

@@ -41,7 +41,7 @@ _SETTLED: Final = 1_000  # characters that show whether a reply continues in a b
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ReplyDrawn:
     """Event: the reply so far was drawn, as safe HTML.
 
     Args:
@@ -202,7 +202,9 @@ class ReplyUnderWay:
         if not self._has_words and self.due is None:
             self.due = self._thought_due
 
-    def draw(self, now: float, *, last: bool = False, is_painted: bool = False) -> Drawn | None:
+    def draw(
+        self, now: float, *, last: bool = False, is_painted: bool = False
+    ) -> ReplyDrawn | None:
         """Return the new text as a drawing; ``None`` if there is none.
 
         Args:
@@ -224,7 +226,7 @@ class ReplyUnderWay:
         self._serial += 1
         is_painted = is_painted and self._serial > 0
         whole = not (last or is_painted) and now >= self._whole_due  # the last state follows
-        drawn = Drawn(self.ask, reply, self._serial, keep, blocks, whole, last, is_painted)
+        drawn = ReplyDrawn(self.ask, reply, self._serial, keep, blocks, whole, last, is_painted)
         self._not_before = now + SECONDS_BETWEEN
         if whole:
             self._whole_due = now + pause(drawn.html)
@@ -265,7 +267,7 @@ def pause(html: str) -> float:
     return max(SECONDS_BETWEEN, len(html.encode()) / BYTES_A_SECOND)
 
 
-Hear: TypeAlias = "Callable[[Event | Drawn], object]"
+Hear: TypeAlias = "Callable[[Event | ReplyDrawn], object]"
 
 
 class DrawingLoop:
@@ -401,7 +403,7 @@ class DrawingLoop:
         # Without the lock, so that a listener that joins or leaves does not wait.
         self._tell(event)
 
-    def _tell(self, event: Event | Drawn) -> None:
+    def _tell(self, event: Event | ReplyDrawn) -> None:
         """Give all listeners an event or a drawing."""
         for listener in self._listeners:
             with swallowed():

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from chatmagic.archive import output
 from chatmagic.conversation.cell_order import PageReport
-from chatmagic.jupyter.page.drawing_loop import Drawn
+from chatmagic.jupyter.page.drawing_loop import ReplyDrawn
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.session.events import Ended
 
@@ -47,7 +47,7 @@ class ShownReply:
 
     cell: str = ""
     replaces: bool = False
-    drawn: Drawn | None = None
+    drawn: ReplyDrawn | None = None
     whole_due: float = 0.0
     is_sent_whole: bool = False
     settled: Message | None = None
@@ -87,7 +87,7 @@ class Painting:
             if shown.drawn is not None:
                 self._send_whole(shown, shown.drawn)
 
-    def paint(self, drawn: Drawn) -> None:
+    def paint(self, drawn: ReplyDrawn) -> None:
         """Send the new text of a reply under way, and from time to time the whole reply.
 
         Args:
@@ -159,7 +159,7 @@ class Painting:
             del self._shown[old]
         return shown
 
-    def _send_whole(self, shown: ShownReply, drawn: Drawn) -> None:
+    def _send_whole(self, shown: ShownReply, drawn: ReplyDrawn) -> None:
         """Send the whole reply so far, with the cell that shows it."""
         message = drawn.anew
         shown.is_sent_whole = True

@@ -18,7 +18,7 @@ from IPython.display import DisplayHandle, display
 from ipywidgets import DOMWidget  # type: ignore[import-untyped] # it has no types
 from traitlets import Int, Unicode
 
-from chatmagic.jupyter.page.drawing_loop import DrawingLoop, Drawn
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop, ReplyDrawn
 from chatmagic.jupyter.page.messages import PROTOCOL, Message
 from chatmagic.jupyter.page.panel_asks import PanelAsks
 from chatmagic.jupyter.page.panel_feed import PanelFeed, Shown
@@ -148,19 +148,19 @@ class Panels:
         self._feed.context = context
         self._requests.take(shown, message)
 
-    def _hear(self, event: Event | Drawn) -> None:
+    def _hear(self, event: Event | ReplyDrawn) -> None:
         """Follow an event of the session."""
         match event:
             case Began():
                 self._feed.show_ask(self._asks.begin(event))
-            case Drawn():
+            case ReplyDrawn():
                 self._draw(event)
             case Ended():
                 self._end(event)
             case Changed():
                 self._feed.publish()
 
-    def _draw(self, drawn: Drawn) -> None:
+    def _draw(self, drawn: ReplyDrawn) -> None:
         """Show the reply under way: first its box, then its new parts."""
         pending = self._asks.under_way.get(drawn.ask.live)
         if pending is None or not self._kernel.streams():

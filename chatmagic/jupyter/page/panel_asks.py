@@ -12,7 +12,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.jupyter.page import panel_content
-from chatmagic.jupyter.page.drawing_loop import Drawn
+from chatmagic.jupyter.page.drawing_loop import ReplyDrawn
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.safe_text import visible
@@ -46,7 +46,7 @@ class PendingAsk:
     after: int | None = None
     replaces: Sequence[int] = ()
     halt: Halt | None = None
-    drawn: Drawn | None = None
+    drawn: ReplyDrawn | None = None
     thread: str = ""
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from chatmagic._log import swallowed
-from chatmagic.jupyter.page.drawing_loop import Drawn
+from chatmagic.jupyter.page.drawing_loop import ReplyDrawn
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.jupyter.page.panel_asks import PendingAsk
 from chatmagic.jupyter.page.panel_log import PanelLog
@@ -95,7 +95,7 @@ class PanelFeed:
         if self._log.shows(pending):
             self._send_to_all({"kind": "pending", **pending.values()})
 
-    def paint(self, pending: PendingAsk, drawn: Drawn) -> None:
+    def paint(self, pending: PendingAsk, drawn: ReplyDrawn) -> None:
         """Send the new part of a reply under way, unless the bridge's script paints it.
 
         Args:

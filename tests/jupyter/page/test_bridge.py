@@ -19,7 +19,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import owner_of
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter.page import drawing_loop
-from chatmagic.jupyter.page.drawing_loop import DrawingLoop, Drawn
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop, ReplyDrawn
 from chatmagic.protocol.credits import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, Began, Ended, Event, Fragment, View
@@ -178,11 +178,11 @@ def test_a_page_is_sent_what_there_is_to_paint(
     """Also of the first reply; all of it where it opens, and few whole updates where it paints."""
     monkeypatch.setattr(drawing_loop, "SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(drawing_loop, "BYTES_A_SECOND", float("inf"))
-    loop, drawn = front.shell.kernel.page.drawing, list[Drawn]()
+    loop, drawn = front.shell.kernel.page.drawing, list[ReplyDrawn]()
     front.ask("a")
     settle(loop)
     assert [paint["last"] for paint in front.paints()[-1:]] == [True]
-    loop.join(lambda event: drawn.append(event) if isinstance(event, Drawn) else None)
+    loop.join(lambda event: drawn.append(event) if isinstance(event, ReplyDrawn) else None)
     session, ask = current_session(), Ask("x", entry="panel")
 
     def tell(*events: Event) -> list[dict[str, Any]]:

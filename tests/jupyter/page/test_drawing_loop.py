@@ -15,7 +15,7 @@ import pytest
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import drawing_loop
-from chatmagic.jupyter.page.drawing_loop import DrawingLoop, Drawn, ReplyUnderWay, WordCount
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop, ReplyDrawn, ReplyUnderWay, WordCount
 from chatmagic.models import Reply
 from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Fragment, Thought
 
@@ -36,10 +36,10 @@ class Shown:
         self.threads: set[threading.Thread] = set()
         loop.join(self.show)
 
-    def show(self, event: Event | Drawn) -> None:
+    def show(self, event: Event | ReplyDrawn) -> None:
         """Keep a drawing."""
         self.threads.add(threading.current_thread())
-        if isinstance(event, Drawn):
+        if isinstance(event, ReplyDrawn):
             self.drawings.put((event.ask, event.html))
 
     def next(self) -> str:
@@ -79,8 +79,8 @@ def began(loop: DrawingLoop) -> Ask:
 def test_who_joins_in_the_loop_hears_what_waits_there(loop: DrawingLoop) -> None:
     """As the bridge does, which opens behind a drawing, and says how the reply ended."""
     shown, gate = Shown(loop), threading.Event()
-    inside: list[Event | Drawn] = []
-    outside: list[Event | Drawn] = []
+    inside: list[Event | ReplyDrawn] = []
+    outside: list[Event | ReplyDrawn] = []
     loop.put(gate.wait)
     loop.put(lambda: loop.join_in_order(inside.append))
     loop.hear(Changed())
@@ -163,8 +163,8 @@ def test_one_that_has_left_is_shown_nothing(loop: DrawingLoop) -> None:
     """Leaving waits for the drawing under way, so that what is shown then stays."""
     inside, go_on, left = threading.Event(), threading.Event(), threading.Event()
 
-    def slow(event: Event | Drawn) -> None:
-        if isinstance(event, Drawn):
+    def slow(event: Event | ReplyDrawn) -> None:
+        if isinstance(event, ReplyDrawn):
             inside.set()
             assert go_on.wait(PATIENCE)
 
@@ -193,7 +193,7 @@ def test_a_reply_that_cannot_be_drawn_ends_all_the_same(
     loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All are told its events, as if it had been drawn."""
-    events: queue.Queue[Event | Drawn] = queue.Queue()
+    events: queue.Queue[Event | ReplyDrawn] = queue.Queue()
     loop.join(events.put)
     monkeypatch.setattr("chatmagic.render.live_markdown.LiveMarkdown.feed", lambda *_: 1 / 0)
     ask = began(loop)
@@ -222,8 +222,8 @@ def test_several_replies_are_drawn_at_the_same_time(loop: DrawingLoop) -> None:
 def test_the_end_is_drawn_at_once(loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a view asks for it, as its last state takes time; and once more as the last drawing."""
     monkeypatch.setattr(drawing_loop, "SECONDS_BETWEEN", 3600.0)
-    events: list[Drawn] = []
-    loop.join(lambda event: events.append(event) if isinstance(event, Drawn) else None)
+    events: list[ReplyDrawn] = []
+    loop.join(lambda event: events.append(event) if isinstance(event, ReplyDrawn) else None)
     shown = Shown(loop)
     ask = began(loop)
     for text in ("one", " two", " three"):
@@ -240,8 +240,8 @@ def test_the_end_is_drawn_at_once(loop: DrawingLoop, monkeypatch: pytest.MonkeyP
 @pytest.mark.usefixtures("eager")
 def test_a_page_that_paints_gets_one_whole_update(loop: DrawingLoop) -> None:
     """As long as it paints; where it can say so only behind its cell, the next replies."""
-    drawn: list[Drawn] = []
-    loop.join(lambda event: drawn.append(event) if isinstance(event, Drawn) else None)
+    drawn: list[ReplyDrawn] = []
+    loop.join(lambda event: drawn.append(event) if isinstance(event, ReplyDrawn) else None)
     shown = Shown(loop)
 
     def whole(*texts: str) -> list[bool]:
@@ -292,10 +292,10 @@ CODE = ("    value = function(argument, other)\n", "\n", "    return value\n")
 
 def streamed(
     fragments: list[str], a_second: int, *, painted: bool
-) -> tuple[list[tuple[float, Drawn]], int]:
+) -> tuple[list[tuple[float, ReplyDrawn]], int]:
     """Return what is drawn of a reply that comes at a steady pace, and when, and its bytes."""
     reply = ReplyUnderWay(Ask("why?"))
-    drawings: list[tuple[float, Drawn]] = []
+    drawings: list[tuple[float, ReplyDrawn]] = []
     now = 0.0
     for number, fragment in enumerate(fragments):
         now = number / a_second
@@ -310,7 +310,7 @@ def streamed(
 
 
 def draw(
-    reply: ReplyUnderWay, drawings: list[tuple[float, Drawn]], now: float, **how: bool
+    reply: ReplyUnderWay, drawings: list[tuple[float, ReplyDrawn]], now: float, **how: bool
 ) -> None:
     """Draw what has come."""
     drawn = reply.draw(now, **how)
@@ -391,7 +391,7 @@ def test_thoughts_without_a_beginning_are_drawn_no_more_once_they_end(size: int)
     """The view is drawn anew with the reply alone, also for a page that paints."""
     reply = ReplyUnderWay(Ask("why?"))
     text = "They ask why.\n\nSo I add.\n</think>\n\nIt is **4**."
-    drawings: list[Drawn] = []
+    drawings: list[ReplyDrawn] = []
     for begin in range(0, len(text), size):
         reply.add(text[begin : begin + size])
         if (drawn := reply.draw(float(begin), is_painted=True)) is not None:

@@ -13,7 +13,7 @@ from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter.page import drawing_loop
-from chatmagic.jupyter.page.drawing_loop import Drawn, ReplyUnderWay
+from chatmagic.jupyter.page.drawing_loop import ReplyDrawn, ReplyUnderWay
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.jupyter.page.painting import Painting
 from chatmagic.models import Reply
@@ -42,7 +42,7 @@ class Page:
         self.sent.clear()
         self.reply.add(text)
         drawn = self.reply.draw(0.0)
-        assert isinstance(drawn, Drawn)
+        assert isinstance(drawn, ReplyDrawn)
         self.painting.paint(drawn)
         return [message for message in self.sent if message.get("cell")]
 
