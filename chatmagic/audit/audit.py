@@ -11,20 +11,19 @@ A seal is no signature: a person who knows the code can make another one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from chatmagic._files import open_file
 from chatmagic.archive import notebook
-from chatmagic.archive.cassette_file import CassetteFile
 from chatmagic.archive.interaction import Interaction
 from chatmagic.archive.notebook import Notebook
-from chatmagic.audit.cassette_audit import audit_cassette, is_cassette
+from chatmagic.audit.cassette_audit import audit_cassette, is_cassette, read_cassette
 from chatmagic.audit.copied_replies import judge_copies
 from chatmagic.audit.findings import LONGEST_NAME, Audit
 from chatmagic.audit.notebook_audit import audit_notebook
-from chatmagic.audit.recorded_replies import missing, named_cassettes
+from chatmagic.audit.recorded_replies import unrecorded_replies
 from chatmagic.errors import InputError
 from chatmagic.protocol.secret_scanner import secret_kinds_in
 from chatmagic.safe_text import one_line
@@ -40,27 +39,25 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
             compared with the cassettes.
     """
     audits: list[Audit] = []
-    held: dict[str, tuple[Interaction, ...]] = {}
+    cassettes: dict[str, Sequence[Interaction]] = {}
     notebooks: list[tuple[Audit, Notebook]] = []
-    for path in (file for given in paths for file in _files(given)):
-        audit = Audit(str(path), "cassette" if is_cassette(path) else "notebook")
+    for path in _files_in(paths):
+        audit = _empty_audit(path)
         audits.append(audit)
         try:
-            if path.is_dir():
-                raise InputError(f"{path} holds no notebook and no cassette.")  # noqa: TRY301
+            _refuse_folder(path)
             if is_cassette(path):
-                held[one_line(path.name, LONGEST_NAME)] = audit_cassette(path, audit)
+                file = read_cassette(path)
+                audit_cassette(audit, file)
+                cassettes[one_line(path.name, LONGEST_NAME)] = file.held
             else:
                 notebooks.append((audit, notebook.read_notebook(path)))
         except InputError as error:
             audit.problems.append(str(error))
-    exchanges = [interaction for interactions in held.values() for interaction in interactions]
-    for audit, read in notebooks:
-        audit_notebook(audit, read)
-        # A notebook may name cassettes of its own that are not among the paths.
-        named = named_cassettes(read)
-        if held and (not named or named & set(held)):
-            audit.problems += missing(read, exchanges, ", ".join(held))
+    # A notebook's cassettes may stand behind it among the paths.
+    for audit, content in notebooks:
+        audit_notebook(audit, content)
+        audit.problems += unrecorded_replies(content, cassettes)
     judge_copies(notebooks)
     return audits
 
@@ -72,8 +69,8 @@ def secrets_of_all(paths: Sequence[Path]) -> list[Audit]:
         paths: as for :func:`audit_all`.
     """
     audits: list[Audit] = []
-    for path in (file for given in paths for file in _files(given)):
-        audit = Audit(str(path), "cassette" if is_cassette(path) else "notebook")
+    for path in _files_in(paths):
+        audit = _empty_audit(path)
         audits.append(audit)
         try:
             texts = _texts_of(path)
@@ -88,33 +85,45 @@ def secrets_of_all(paths: Sequence[Path]) -> list[Audit]:
 
 def _texts_of(path: Path) -> list[tuple[int, str]]:
     """Return the texts of a notebook or a cassette, with the numbers of their places."""
-    if path.is_dir():
-        raise InputError(f"{path} holds no notebook and no cassette.")
+    _refuse_folder(path)
     if not is_cassette(path):
         return notebook.read_notebook(path).texts
-    if not path.exists():
-        raise InputError(f"{path} is not there.")
-    held = CassetteFile(path).read_interactions()
     return [
         (place, text)
-        for place, item in enumerate(held, 1)
+        for place, item in enumerate(read_cassette(path).held, 1)
         for text in (str(item.as_typed), item.text or "")
     ]
 
 
-def _files(path: Path) -> list[Path]:
-    """Return a path, or the notebooks and cassettes in a folder and those below it."""
-    inside = path.rglob("*") if path.is_dir() else ()
-    files = [
-        file
-        for file in inside
-        if not any(part.startswith(".") for part in file.relative_to(path).parts)
-        and (file.suffix == ".ipynb" or (file.suffix == ".jsonl" and _has_head(file)))
-    ]
-    return sorted(files) or [path]
+def _empty_audit(path: Path) -> Audit:
+    """Return the audit of a file that was not read yet."""
+    return Audit(str(path), "cassette" if is_cassette(path) else "notebook")
 
 
-def _has_head(path: Path) -> bool:
+def _refuse_folder(path: Path) -> None:
+    """Raise an error for a folder, which :func:`_files_in` leaves only if it has no files."""
+    if path.is_dir():
+        raise InputError(f"{path} holds no notebook and no cassette.")
+
+
+def _files_in(paths: Sequence[Path]) -> Iterator[Path]:
+    """Yield files, and the notebooks and cassettes in folders and those below them, in order.
+
+    A folder without any is yielded itself.
+    """
+    for path in paths:
+        inside = path.rglob("*") if path.is_dir() else ()
+        yield from sorted(file for file in inside if _is_audited(file, path)) or [path]
+
+
+def _is_audited(file: Path, folder: Path) -> bool:
+    """Return whether a file in a folder is a notebook or a cassette, and not hidden there."""
+    if any(part.startswith(".") for part in file.relative_to(folder).parts):
+        return False
+    return file.suffix == ".ipynb" or (file.suffix == ".jsonl" and _begins_as_cassette(file))
+
+
+def _begins_as_cassette(path: Path) -> bool:
     """Return whether a file begins like a cassette; others of its kind hold rows of a map."""
     try:
         with open_file(path) as file:

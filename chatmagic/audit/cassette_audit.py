@@ -14,7 +14,7 @@ from chatmagic.audit.findings import Audit, AuditedTurn
 from chatmagic.errors import InputError
 from chatmagic.protocol import credits as crediting
 
-_LEFT: Final = "x-ratelimit-remaining"
+_CREDITS_LEFT: Final = "x-ratelimit-remaining"
 
 
 def is_cassette(path: Path) -> bool:
@@ -26,29 +26,56 @@ def is_cassette(path: Path) -> bool:
     return path.suffix.lower() not in {".ipynb", ".json"}
 
 
-def audit_cassette(path: Path, audit: Audit) -> tuple[Interaction, ...]:
-    """Add the findings in a cassette, and return its exchanges."""
+def read_cassette(path: Path) -> CassetteFile:
+    """Return the file of a cassette with its exchanges.
+
+    Args:
+        path: the file's path.
+
+    Raises:
+        InputError: there is no such file, or it cannot be read.
+    """
     if not path.exists():
         raise InputError(f"{path} is not there.")
     file = CassetteFile(path)
-    held = file.read_interactions()
+    file.read_interactions()
+    return file
+
+
+def audit_cassette(audit: Audit, file: CassetteFile) -> None:
+    """Add the findings in a cassette.
+
+    Args:
+        audit: gets the findings.
+        file: the cassette, which was read.
+    """
     if file.is_merged:
         audit.remarks.append("it has the marks of a merge conflict, and both halves were read.")
     earlier: dict[str, list[Interaction]] = defaultdict(list)
-    for place, interaction in enumerate(held, 1):
-        same = earlier[interaction.request]
-        # Two replies leave different credits; two errors, or replies without figures, may be equal.
-        is_told = any(name.lower() == _LEFT for name, _ in interaction.headers)
-        if interaction.is_reply and is_told and interaction in same:
+    for place, interaction in enumerate(file.held, 1):
+        same_request = earlier[interaction.request]
+        if interaction in same_request and _is_unique(interaction):
             audit.wrong(place, "it stands above once more")
-        same.append(interaction)
-        known = {
-            **shared_fields(interaction, Interaction),
-            **crediting.reply_facts(interaction.headers, datetime.now(UTC)),
-            "state": "complete",
-        }
-        if not interaction.is_reply:
-            known |= {"state": "error", "finish_reason": f"HTTP {interaction.status}"}
-        known |= {"cell_number": place, "prompt": interaction.as_typed, "agrees": True}
-        audit.turns.append(AuditedTurn.of_facts(known))
-    return held
+        same_request.append(interaction)
+        audit.turns.append(_audited_turn(place, interaction))
+
+
+def _is_unique(interaction: Interaction) -> bool:
+    """Return whether no other exchange can be equal to it.
+
+    Two replies leave different credits. Two errors, or replies without figures, may be equal.
+    """
+    names = {name.lower() for name, _ in interaction.headers}
+    return interaction.is_reply and _CREDITS_LEFT in names
+
+
+def _audited_turn(place: int, interaction: Interaction) -> AuditedTurn:
+    """Return the row of an exchange."""
+    facts = shared_fields(interaction, Interaction)
+    facts |= crediting.reply_facts(interaction.headers, datetime.now(UTC))
+    facts |= {"cell_number": place, "prompt": interaction.as_typed, "agrees": True}
+    if interaction.is_reply:
+        facts["state"] = "complete"
+    else:
+        facts |= {"state": "error", "finish_reason": f"HTTP {interaction.status}"}
+    return AuditedTurn.of_facts(facts)

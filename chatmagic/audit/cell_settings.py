@@ -114,7 +114,7 @@ class CellSettings:
                 # Whether it makes the questions quiet, too, is not supposed.
                 in_force |= dict.fromkeys([*_FACTS, _MODEL], _Setting(number, _UNKNOWN))
             below = {**in_force}
-            for name, value in _made_by(cell, below):
+            for name, value in _settings_made_by(cell, below):
                 below[name] = _Setting(number, value)
             # Whether a question of this cell comes before its own setting is not known.
             changed = [name for name in below if below[name] != in_force.get(name)]
@@ -161,26 +161,43 @@ class CellSettings:
         yield from _set_nowhere(name, unset, default, is_typed=is_typed)
 
 
-def _made_by(cell: NotebookCell, in_force: Mapping[str, _Setting]) -> Iterator[tuple[str, object]]:
-    """Yield the settings that a cell makes, each with its value."""
-    is_other_magic = cell.source.lstrip().startswith("%%")
+def _settings_made_by(
+    cell: NotebookCell, in_force: Mapping[str, _Setting]
+) -> Iterator[tuple[str, object]]:
+    """Yield the settings that a cell makes, each with its value.
+
+    Args:
+        cell: the cell.
+        in_force: the settings above it, by name.
+    """
     for command in cell.plan.commands:
         if command.name == "chat_connect":
-            yield from _connected(command, in_force)
-    for line in map(joined, statements("" if is_other_magic else cell.source)):
+            yield from _connected_model(command, in_force)
+    if cell.source.lstrip().startswith("%%"):
+        return
+    for line in map(joined, statements(cell.source)):
         setting = _CONFIG.fullmatch(line)
         if setting is None:
             continue
-        value = _UNKNOWN if setting["indent"] else _literal(setting["value"])
+        is_conditional = bool(setting["indent"])
+        value = _UNKNOWN if is_conditional else _literal(setting["value"])
         if setting["name"] != "extra_body":
             yield setting["name"], value
-        elif not isinstance(value, dict):
-            yield _MODEL, _UNKNOWN
-        elif _MODEL in value or _MODEL in in_force:
-            yield _MODEL, value.get(_MODEL, _UNKNOWN)
+        else:
+            yield from _model_of_extra_body(value, in_force)
 
 
-def _connected(
+def _model_of_extra_body(
+    value: object, in_force: Mapping[str, _Setting]
+) -> Iterator[tuple[str, object]]:
+    """Yield the model that the setting ``extra_body`` names among other fields of a request."""
+    if not isinstance(value, dict):
+        yield _MODEL, _UNKNOWN
+    elif _MODEL in value or _MODEL in in_force:
+        yield _MODEL, value.get(_MODEL, _UNKNOWN)
+
+
+def _connected_model(
     command: MagicCall, in_force: Mapping[str, _Setting]
 ) -> Iterator[tuple[str, object]]:
     """Yield the model of ``%chat_connect``; a model that is set belongs to its address."""

@@ -64,8 +64,8 @@ class OrderCause:
         return f"{self.words}; so {was} {others}"
 
 
-class _Names:
-    """Digests of a list of turns, of which most continue the list before it."""
+class _CarriedDigests:
+    """Digests of the turns that a request carried, read list by list; most continue the last."""
 
     def __init__(self) -> None:
         """Begin with an empty list."""
@@ -115,8 +115,8 @@ def causes_of(
         unreadable: numbers of the cells whose turn is not in the file, which is told already.
     """
     search = _CauseSearch(every, edited, unreadable)
-    mine = _Names()
-    above = _Names()
+    mine = _CarriedDigests()
+    above = _CarriedDigests()
     for placed in different:
         mine.take(placed.turn.carried)
         above.take(placed.window.visible.newest(placed.turn.last))
@@ -142,7 +142,7 @@ class _Difference:
     above: Sequence[str]
 
     @classmethod
-    def between(cls, mine: _Names, above: _Names) -> Self:
+    def between(cls, mine: _CarriedDigests, above: _CarriedDigests) -> Self:
         """Return the difference of two lists of turns.
 
         Args:
@@ -179,14 +179,14 @@ class _CauseSearch:
         unreadable: Iterable[int],
     ) -> None:
         """Begin with the causes that are known already."""
-        names = _Names()
-        self._carried = {name for placed in every for name in names.take(placed.turn.carried)}
+        lists = _CarriedDigests()
+        self._carried = {digest for placed in every for digest in lists.take(placed.turn.carried)}
         self._cells: dict[str, list[int]] = defaultdict(list)
         for placed in every:
             self._cells[placed.turn.recorded_digest].append(placed.cell)
         self._lost = sorted(unreadable, reverse=True)
-        of_cells = {cell: OrderCause(cell, "") for cell in edited.values()}
-        self.causes = {digest: of_cells[cell] for digest, cell in edited.items()}
+        edits = {cell: OrderCause(cell, "") for cell in edited.values()}
+        self.causes = {digest: edits[cell] for digest, cell in edited.items()}
         """The cause of each turn that is not where a request says, by the turn's digest."""
 
     def add(self, placed: PlacedTurn, difference: _Difference) -> None:
@@ -196,33 +196,47 @@ class _CauseSearch:
             placed: the turn whose request carried other turns than those above it.
             difference: of both.
         """
-        lacking = difference.lacking
-        added = difference.added
-        new = [digest for digest in (*lacking, *added) if digest not in self.causes]
+        differing = (*difference.lacking, *difference.added)
+        unexplained = [digest for digest in differing if digest not in self.causes]
         cause = self._known(placed, difference)
-        is_replaced = (
-            bool(new) and not any(map(self._cells.get, new)) and any(map(self.causes.get, added))
-        )
-        is_explained = not new and _is_explained(self.causes, difference.mine, difference.above)
-        if not (is_replaced or is_explained or (cause is not None and cause.cell == placed.cell)):
-            cause = None
-        if cause is None:
-            cause = self._new(placed, new, added)
-        self.causes |= dict.fromkeys(new, cause)
+        if cause is None or not (
+            cause.cell == placed.cell or self._is_explained(difference, unexplained)
+        ):
+            cause = self._new(placed, unexplained, difference.added)
+        self.causes |= dict.fromkeys(unexplained, cause)
         if cause.cell != placed.cell:
             cause.followers.append(placed.cell)
 
+    def _is_explained(self, difference: _Difference, unexplained: Sequence[str]) -> bool:
+        """Return whether the known causes explain a difference.
+
+        They do if both lists are equal without the turns of these causes. If turns are left, they
+        do if no output here shows these, and a turn of a known cause stands in their place.
+
+        Args:
+            difference: the difference.
+            unexplained: digests of its turns that have no known cause.
+        """
+        if not unexplained:
+            mine = [digest for digest in difference.mine if digest not in self.causes]
+            above = [digest for digest in difference.above if digest not in self.causes]
+            return mine == above
+        is_shown = any(digest in self._cells for digest in unexplained)
+        return not is_shown and any(digest in self.causes for digest in difference.added)
+
     def _known(self, placed: PlacedTurn, difference: _Difference) -> OrderCause | None:
         """Return a known cause that may explain a difference, the nearest above."""
-        names = [*difference.lacking, *difference.added]
-        cause = _nearest_cause(
-            self.causes, placed, names or [*difference.all_mine, *difference.all_above]
-        )
-        if cause is None and not difference.mine and not difference.above:
+        own = self.causes.get(placed.turn.recorded_digest)
+        if own is not None and own.cell == placed.cell:
+            return own
+        digests = (*difference.lacking, *difference.added)
+        if not digests:
+            digests = (*difference.all_mine, *difference.all_above)
+        known = [self.causes[digest] for digest in digests if digest in self.causes]
+        if not known and not difference.mine and not difference.above:
             # It differs in turns that its record does not list.
-            above = (other for other in self.causes.values() if other.cell < placed.cell)
-            return max(above, key=lambda other: other.cell, default=None)
-        return cause
+            known = [cause for cause in self.causes.values() if cause.cell < placed.cell]
+        return max(known, key=lambda cause: cause.cell, default=None)
 
     def _new(self, placed: PlacedTurn, new: Sequence[str], added: Mapping[str, int]) -> OrderCause:
         """Return a new cause: a cell that stands elsewhere, one that is lost, or its own."""
@@ -244,19 +258,26 @@ def followers_of(cells: Collection[int], every: Sequence[PlacedTurn]) -> list[Or
         cells: numbers of the cells with an edited turn, whose fault is told already.
         every: all turns of the conversation, in the order of the cells.
     """
-    edited = [placed for placed in every if placed.cell in cells]
-    causes = [OrderCause(placed.cell, "") for placed in edited]
-    wanted: dict[str, list[OrderCause]] = defaultdict(list)
-    for placed, cause in zip(edited, causes, strict=True):
-        wanted[placed.turn.recorded_digest].append(cause)
-    names = _Names()
-    held: dict[str, None] = {}
-    for placed in every if causes else ():
-        new = names.take(placed.turn.carried)
-        held = held if len(new) < len(names.digests) else {}
-        held |= dict.fromkeys(name for name in new if name in wanted)
-        for cause in (cause for name in held for cause in wanted[name]):
-            cause.followers.append(placed.cell)
+    causes: list[OrderCause] = []
+    by_digest: dict[str, list[OrderCause]] = defaultdict(list)
+    for placed in every:
+        if placed.cell in cells:
+            cause = OrderCause(placed.cell, "")
+            causes.append(cause)
+            by_digest[placed.turn.recorded_digest].append(cause)
+    if not causes:
+        return []
+    carried = _CarriedDigests()
+    carried_edited: list[str] = []
+    """Digests of the edited turns among those that the present turn carried."""
+    for placed in every:
+        new = carried.take(placed.turn.carried)
+        if len(new) == len(carried.digests):  # it does not continue the list before it
+            carried_edited = []
+        carried_edited += [digest for digest in new if digest in by_digest]
+        for digest in dict.fromkeys(carried_edited):
+            for cause in by_digest[digest]:
+                cause.followers.append(placed.cell)
     return [cause for cause in causes if cause.followers]
 
 
@@ -283,25 +304,6 @@ def instruction_causes(
     return list(causes.values())
 
 
-def _nearest_cause(
-    causes: Mapping[str, OrderCause], placed: PlacedTurn, names: Sequence[str]
-) -> OrderCause | None:
-    """Return a known cause of a difference: of its own cell, or else the nearest of these turns."""
-    own = causes.get(placed.turn.recorded_digest)
-    if own is not None and own.cell == placed.cell:
-        return own
-    known = [causes[name] for name in names if name in causes]
-    return max(known, key=lambda cause: cause.cell, default=None)
-
-
-def _is_explained(
-    causes: Mapping[str, OrderCause], mine: Sequence[str], above: Sequence[str]
-) -> bool:
-    """Return whether two lists of turns are equal without the turns of known causes."""
-    lists = ([name for name in names if name not in causes] for names in (mine, above))
-    return len({*map(tuple, lists)}) == 1
-
-
 def _moved(
     new: Sequence[str], added: Mapping[str, int], carried: Collection[str], cells: Sequence[int]
 ) -> int | None:
@@ -315,11 +317,13 @@ def _moved(
     """
     if len(new) != 1 or not cells:
         return None
+    digest = new[0]
     is_copied = len(cells) > 1
-    return cells[-1] if new[0] not in added or new[0] not in carried or is_copied else None
+    is_moved = digest not in added or digest not in carried
+    return cells[-1] if is_moved or is_copied else None
 
 
-def _compared(mine: _Names, above: _Names) -> tuple[list[str], list[str]]:
+def _compared(mine: _CarriedDigests, above: _CarriedDigests) -> tuple[list[str], list[str]]:
     """Return the digests of the turns that a request carried, and of those above it.
 
     A record lists the newest ones, and the others by one digest. If that is of none that are known,
@@ -340,18 +344,21 @@ def _compared(mine: _Names, above: _Names) -> tuple[list[str], list[str]]:
 
 def _differing(mine: Sequence[str], above: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Return two lists without the beginning and the end that both have."""
-    begin = _same(mine, above)
+    begin = _common_beginning(mine, above)
     mine = mine[begin:]
     above = above[begin:]
-    end = _same(mine[::-1], above[::-1])
+    end = _common_beginning(mine[::-1], above[::-1])
     return mine[: len(mine) - end], above[: len(above) - end]
 
 
-def _same(mine: Sequence[str], above: Sequence[str]) -> int:
+def _common_beginning(mine: Sequence[str], above: Sequence[str]) -> int:
     """Return the number of first items that two lists have in common."""
-    pairs = enumerate(zip(mine, above, strict=False))
-    shorter = min(len(mine), len(above))
-    return next((place for place, (name, other) in pairs if name != other), shorter)
+    count = 0
+    for one, other in zip(mine, above, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
 
 
 def _digest(instructions: Value | None) -> str | None:
