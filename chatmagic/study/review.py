@@ -7,11 +7,11 @@ the text that a person reads, so a table may get more columns, other answers and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from chatmagic._cached import cached_property
 from chatmagic._files import content_of, replace_content
 from chatmagic._json import iso
 from chatmagic.errors import InputError
@@ -19,7 +19,7 @@ from chatmagic.safe_text import counted, one_line, without_lone_surrogates
 from chatmagic.study import review_csv
 from chatmagic.study.answers import Scale, listed
 from chatmagic.study.review_csv import ReviewRow
-from chatmagic.study.review_file import Judgement, ReviewFile, SampleDraw, add_lines
+from chatmagic.study.review_file import Judgement, ReviewFile, ReviewRecorder, SampleDraw
 from chatmagic.study.review_rows import ReviewRows
 
 KEYS: Final = "123456789acdefghijklmopqrtuvwxyz"
@@ -58,35 +58,31 @@ class Review:
         reviewer: str = GOLD,
     ) -> None:
         """Read the file, and draw the sample."""
-        self._rows = ReviewRows.of(frame, show, model)
+        rows = ReviewRows.of(frame, show, model)
         if n < 1:
             raise InputError(f"n is a number of rows from 1, not {n}.")
+        path = Path(file or f"review-{rows.text_digest[:12]}.jsonl")
+        content = ReviewFile.of(path)
+        self._rows = rows
         self.labels = _labels(labels)
         self.reviewer = without_lone_surrogates(reviewer).strip() or GOLD
-        self.show = self._rows.columns
-        self._places = {key: place for place, key in enumerate(self._rows.keys)}
-        self.file = Path(file or f"review-{self._rows.text_digest[:12]}.jsonl")
+        self.seed = _seed_of_sample(path.name, content.drawn, seed)
+        self.sample = tuple(rows.in_random_order(self.seed)[:n])
+        """Places of the rows to review, from 0, in the order in which they are shown."""
+        draw = SampleDraw(self.seed, n, len(rows), self.labels, rows.columns, "")
+        self._recorder = ReviewRecorder(path, content, draw)
         self._told: set[int] = set()
         """Places of the rows whose model's label was told to this reviewer."""
-        held = ReviewFile.of(self.file)
-        self._judgements = list(held.judgements)
-        self.seed = self._seed_of(held.drawn, seed)
-        self.sample = tuple(self._rows.in_random_order(self.seed)[:n])
-        """Places of the rows to review, from 0, in the order in which they are shown."""
-        self._drawn = SampleDraw(self.seed, n, len(self._rows), self.labels, self.show, "")
-        self._is_drawn = held.drawn is not None and self._drawn == held.drawn.without_time
 
-    def _seed_of(self, drawn: SampleDraw | None, seed: int | None) -> int:
-        """Return the seed of the sample: that of the file, or the given one, or 0."""
-        if drawn is None:
-            return seed or 0
-        if seed not in {None, drawn.seed}:
-            raise InputError(
-                f"{self.file.name} has a sample that was drawn with seed {drawn.seed}, and not "
-                f"{seed}.",
-                hint="file=… begins another review.",
-            )
-        return drawn.seed
+    @property
+    def show(self) -> tuple[str, ...]:
+        """The columns that a person reads."""
+        return self._rows.columns
+
+    @property
+    def file(self) -> Path:
+        """The file of the labels."""
+        return self._recorder.path
 
     def text(self, place: int) -> list[tuple[str, str]]:
         """Return what a person reads of a row: names of columns, and texts.
@@ -102,7 +98,7 @@ class Review:
         Args:
             place: the row's place, from 0.
         """
-        if not any(given.label is not None for given in self._of(place)):
+        if not any(given.label is not None for given in self._judgements_of(place)):
             return None
         self._told.add(place)
         return self._rows.model_labels[place]
@@ -113,16 +109,12 @@ class Review:
         Args:
             place: the row's place, from 0.
         """
-        return next(reversed(self._of(place)), None)
+        return next(reversed(self._judgements_of(place)), None)
 
-    def _of(self, place: int) -> list[Judgement]:
+    def _judgements_of(self, place: int) -> list[Judgement]:
         """Return the judgements of a row by this reviewer, in their order."""
-        key = self._rows.keys[place]
-        return [
-            given
-            for given in self._judgements
-            if given.key == key and given.reviewer == self.reviewer
-        ]
+        judgements = self._recorder.judgements_of(self._rows.keys[place])
+        return [judgement for judgement in judgements if judgement.reviewer == self.reviewer]
 
     def give(self, place: int, label: str | None, note: str = "") -> None:
         """Record a label at once, in the file. An earlier one stays there; the last one counts.
@@ -139,21 +131,20 @@ class Review:
         if label is not None and label not in self.labels:
             raise InputError(f"{one_line(repr(label))} is none of the labels.")
         self._check_drawn(place, f"Row {place}")
-        seen = place in self._told
-        note = without_lone_surrogates(note).strip()
-        now = iso(datetime.now(UTC)) or ""
-        given = Judgement(self._rows.keys[place], self.reviewer, label, note, seen, now)
-        lines: list[dict[str, Any]] = [asdict(given)]
-        if not self._is_drawn:
-            lines.insert(0, replace(self._drawn, at=now).to_json())
-        add_lines(self.file, lines)
-        self._is_drawn = True
-        self._judgements.append(given)
+        judgement = Judgement(
+            key=self._rows.keys[place],
+            reviewer=self.reviewer,
+            label=label,
+            note=without_lone_surrogates(note).strip(),
+            seen=place in self._told,
+            at=iso(datetime.now(UTC)) or "",
+        )
+        self._recorder.add(judgement)
 
     def _check_drawn(self, place: int, where: str) -> None:
         """Refuse a row outside the sample, unless it was judged before, in an earlier sample."""
-        key = self._rows.keys[place]
-        if place not in self.sample and not any(item.key == key for item in self._judgements):
+        is_judged = bool(self._recorder.judgements_of(self._rows.keys[place]))
+        if place not in self.sample and not is_judged:
             raise InputError(
                 f"{where}: this row was not drawn into the sample. Nothing was recorded.",
                 hint="A larger n draws more rows.",
@@ -167,28 +158,24 @@ class Review:
     @property
     def columns(self) -> dict[str, list[str | None]]:
         """The labels of each reviewer by name, row by row, as the file has them now."""
-        self._judgements = list(ReviewFile.of(self.file).judgements)
+        self._recorder.read_again()
+        places = self._rows.places
         columns: dict[str, list[str | None]] = {}
-        for given in self._judgements:
-            column = columns.setdefault(given.reviewer, [None] * len(self._rows))
-            if given.key in self._places:
-                column[self._places[given.key]] = given.label
+        for judgement in self._recorder.judgements:
+            column = columns.setdefault(judgement.reviewer, [None] * len(self._rows))
+            if judgement.key in places:
+                column[places[judgement.key]] = judgement.label
         return columns
 
     @property
     def reviewed(self) -> int:
         """Number of the drawn rows that this reviewer has labelled."""
-        return sum(self._is_labelled(place) for place in self.sample)
-
-    def _is_labelled(self, place: int) -> bool:
-        """Return whether this reviewer has given a row a label."""
-        judgement = self.judgement(place)
-        return judgement is not None and judgement.label is not None
+        judgements = map(self.judgement, self.sample)
+        return sum(last is not None and last.label is not None for last in judgements)
 
     def to_json(self) -> dict[str, Any]:
         """Return how the sample was drawn, and what each person did, as of the file."""
-        held = ReviewFile.of(self.file)
-        return replace(held, draws=held.draws or (self._drawn,)).to_json()
+        return self._recorder.to_json()
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file to fill in: the drawn rows, with columns ``label`` and ``note``.
@@ -202,12 +189,7 @@ class Review:
         target = Path(path)
         if target.exists():
             raise InputError(f"{target.name} exists already, and may be filled in: it is kept.")
-        rows = []
-        for place in self.sample:
-            given = self.judgement(place)
-            label = None if given is None else given.label
-            note = "" if given is None else given.note
-            rows.append(ReviewRow(review_csv.row_id(self._rows.keys[place]), label or "", note))
+        rows = [self._csv_row(place) for place in self.sample]
         texts = [self._rows.texts[place] for place in self.sample]
         content = review_csv.csv_text(self.show, texts, rows)
         try:
@@ -215,6 +197,14 @@ class Review:
         except OSError as error:
             why = error.strerror or str(error)
             raise InputError(f"{target.name} cannot be written: {why}.") from None
+
+    def _csv_row(self, place: int) -> ReviewRow:
+        """Return the row of a CSV file, with this reviewer's label and note if there are any."""
+        id = review_csv.row_id(self._rows.keys[place])
+        judgement = self.judgement(place)
+        if judgement is None:
+            return ReviewRow(id, "", "")
+        return ReviewRow(id, judgement.label or "", judgement.note)
 
     def read_csv(self, path: str | Path) -> int:
         """Record the labels of a filled-in CSV file; return how many are new.
@@ -229,30 +219,37 @@ class Review:
         content = content_of(source)
         if content is None:
             raise InputError(f"There is no file {source.name}.")
-        places = {review_csv.row_id(key): place for key, place in self._places.items()}
         new = []
+        # All are checked before the first is recorded.
         for number, row in review_csv.filled_in_rows(content, source.name):
-            where = f"{source.name}, line {number}"
-            label = self._typed_label(row.label, where)
-            if label is None:
+            if not row.label.strip():
                 continue
-            if row.id not in places:
-                raise InputError(f"{where}: the table has no such row.")
-            place = places[row.id]
-            self._check_drawn(place, where)
+            where = f"{source.name}, line {number}"
+            label = self._typed_label(row.label.strip(), where)
+            place = self._place_of(row, where)
             note = review_csv.typed_text(row.note)
-            before = self.judgement(place)
-            if before is None or (before.label, before.note) != (label, note):
+            last = self.judgement(place)
+            if last is None or (last.label, last.note) != (label, note):
                 new.append((place, label, note))
         for place, label, note in new:
             self.give(place, label, note)
         return len(new)
 
-    def _typed_label(self, text: str, where: str) -> str | None:
-        """Return the label that a cell names; ``None`` for an empty cell."""
-        typed = text.strip()
-        if not typed:
-            return None
+    def _place_of(self, row: ReviewRow, where: str) -> int:
+        """Return the place of a row of a CSV file, from 0; only drawn rows are accepted."""
+        place = self._csv_places.get(row.id)
+        if place is None:
+            raise InputError(f"{where}: the table has no such row.")
+        self._check_drawn(place, where)
+        return place
+
+    @cached_property
+    def _csv_places(self) -> dict[str, int]:
+        """The place of each row of the table, by its name in a CSV file."""
+        return {review_csv.row_id(key): place for key, place in self._rows.places.items()}
+
+    def _typed_label(self, typed: str, where: str) -> str:
+        """Return the label that a cell names."""
         for label in (typed, review_csv.typed_text(typed)):
             if label in self.labels:
                 return label
@@ -267,6 +264,24 @@ class Review:
             f"<review: {self.reviewed:,} of {count} labelled by {one_line(self.reviewer)}, "
             f"drawn from {len(self._rows):,} with seed {self.seed}; {self.file.name}>"
         )
+
+
+def _seed_of_sample(name: str, drawn: SampleDraw | None, seed: int | None) -> int:
+    """Return the seed of a sample: that of the file, or the given one, or 0.
+
+    Args:
+        name: the file's name.
+        drawn: how the file's sample was drawn; ``None`` for a new file.
+        seed: the given seed; ``None`` for none.
+    """
+    if drawn is None:
+        return seed or 0
+    if seed not in {None, drawn.seed}:
+        raise InputError(
+            f"{name} has a sample that was drawn with seed {drawn.seed}, and not {seed}.",
+            hint="file=… begins another review.",
+        )
+    return drawn.seed
 
 
 def _labels(labels: Iterable[Any]) -> tuple[str, ...]:

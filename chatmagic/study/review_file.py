@@ -45,12 +45,21 @@ class Judgement:
         Args:
             value: the line's JSON.
         """
-        names = ("key", "reviewer", "label", "note", "at")
-        key, reviewer, label, note, at = (value.get(name) for name in names)
-        texts = (key, reviewer, note, at)
-        if not all(isinstance(text, str) for text in texts) or not isinstance(label, str | None):
+        names = ("key", "reviewer", "note", "at")
+        texts = {name: value.get(name) for name in names}
+        label = value.get("label")
+        if not all(isinstance(text, str) for text in texts.values()):
             return None
-        return cls(str(key), str(reviewer), label, str(note), value.get("seen") is True, str(at))
+        if not isinstance(label, str | None):
+            return None
+        return cls(
+            key=str(texts["key"]),
+            reviewer=str(texts["reviewer"]),
+            label=label,
+            note=str(texts["note"]),
+            seen=value.get("seen") is True,
+            at=str(texts["at"]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +89,20 @@ class SampleDraw:
         Args:
             value: the line's JSON.
         """
-        numbers = [value.get(name) for name in ("seed", "n", "rows")]
-        lists = [value.get(name) for name in ("labels", "show")]
-        if not all(type(number) is int for number in numbers):
+        numbers = {name: value.get(name) for name in ("seed", "n", "rows")}
+        lists = {name: value.get(name) for name in ("labels", "show")}
+        if not all(type(number) is int for number in numbers.values()):
             return None
-        if not all(isinstance(names, list) for names in lists):
+        if not all(isinstance(texts, list) for texts in lists.values()):
             return None
-        labels, show = (tuple(map(str, names or ())) for names in lists)
-        seed, n, rows = (int(number or 0) for number in numbers)
-        return cls(seed, n, rows, labels, show, str(value.get("at")))
+        return cls(
+            seed=value["seed"],
+            n=value["n"],
+            rows=value["rows"],
+            labels=tuple(map(str, value["labels"])),
+            show=tuple(map(str, value["show"])),
+            at=str(value.get("at")),
+        )
 
     @property
     def without_time(self) -> SampleDraw:
@@ -146,19 +160,13 @@ class ReviewFile:
         judgements: list[Judgement] = []
         unread = 0
         for line in (content or b"").splitlines():
-            try:
-                value = json_of_file(line)
-            except ValueError:
-                value = None
-            if isinstance(value, dict) and value.get("review") == _FORM:
-                drawn = SampleDraw.of(value)
-                draws += [] if drawn is None else [drawn]
-                continue
-            judgement = Judgement.of(value) if isinstance(value, dict) else None
-            if judgement is None:
-                unread += bool(line.strip())
-            else:
-                judgements.append(judgement)
+            item = _read_line(line)
+            if isinstance(item, SampleDraw):
+                draws.append(item)
+            elif isinstance(item, Judgement):
+                judgements.append(item)
+            elif line.strip():
+                unread += 1
         if content and not draws:
             raise InputError(f"{path.name} is no file of a review.")
         return cls(tuple(draws), tuple(judgements), unread)
@@ -175,8 +183,9 @@ class ReviewFile:
         for judgement in self.judgements:
             labels = last.setdefault(judgement.reviewer, {})
             before = labels.get(judgement.key)
-            is_other = None not in {before, judgement.label} and before != judgement.label
-            changed[judgement.reviewer] += judgement.seen and is_other
+            is_changed = None not in {before, judgement.label} and before != judgement.label
+            if judgement.seen and is_changed:
+                changed[judgement.reviewer] += 1
             labels[judgement.key] = judgement.label
         return [
             Reviewer(
@@ -194,6 +203,73 @@ class ReviewFile:
             "drawn": None if self.drawn is None else asdict(self.drawn),
             "reviewers": [asdict(person) for person in self.people()],
         }
+
+
+def _read_line(line: bytes) -> SampleDraw | Judgement | None:
+    """Return what a line of a file records; ``None`` if it is damaged."""
+    try:
+        value = json_of_file(line)
+    except ValueError:
+        return None
+    if not isinstance(value, dict):
+        return None
+    return SampleDraw.of(value) if value.get("review") == _FORM else Judgement.of(value)
+
+
+class ReviewRecorder:
+    """Recorder of the judgements of a review, in whose file each stands at once.
+
+    Args:
+        path: the file, which may not exist yet.
+        content: its content.
+        draw: how the sample is drawn, without the time. The file says so before the first
+            judgement, unless it does already.
+    """
+
+    def __init__(self, path: Path, content: ReviewFile, draw: SampleDraw) -> None:
+        """Record nothing yet."""
+        self.path = path
+        self.judgements = list(content.judgements)
+        """All judgements in the file, in their order, as it was read last."""
+        self._draw = draw
+        self._is_drawn = content.drawn is not None and content.drawn.without_time == draw
+
+    def judgements_of(self, key: str) -> list[Judgement]:
+        """Return the judgements of a row, in their order.
+
+        Args:
+            key: the row's name in the file.
+        """
+        return [judgement for judgement in self.judgements if judgement.key == key]
+
+    def read_again(self) -> None:
+        """Read the judgements in the file anew, as other reviewers may have added some.
+
+        Raises:
+            InputError: the file cannot be read.
+        """
+        self.judgements = list(ReviewFile.of(self.path).judgements)
+
+    def add(self, judgement: Judgement) -> None:
+        """Add a judgement to the file.
+
+        Args:
+            judgement: the judgement.
+
+        Raises:
+            ChatError: the file cannot be written; nothing was added.
+        """
+        lines: list[dict[str, Any]] = [asdict(judgement)]
+        if not self._is_drawn:
+            lines.insert(0, replace(self._draw, at=judgement.at).to_json())
+        add_lines(self.path, lines)
+        self._is_drawn = True
+        self.judgements.append(judgement)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return how the sample was drawn, and what each person did, as of the file."""
+        content = ReviewFile.of(self.path)
+        return replace(content, draws=content.draws or (self._draw,)).to_json()
 
 
 def add_lines(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:

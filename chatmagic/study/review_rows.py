@@ -68,6 +68,11 @@ class ReviewRows:
         return len(self.keys)
 
     @property
+    def places(self) -> dict[str, int]:
+        """The place of each row, from 0, by its key."""
+        return {key: place for place, key in enumerate(self.keys)}
+
+    @property
     def text_digest(self) -> str:
         """Digest of what a person reads."""
         return digest([list(self.columns), [list(row) for row in self.texts]])

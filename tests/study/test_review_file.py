@@ -18,13 +18,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_damaged_line_costs_only_itself() -> None:
-    """A line that a killed process left unfinished is not joined to the next one."""
+    """A line that a killed process left unfinished is not joined to the next one; all are counted."""
     found = review()
     found.give(found.sample[0], "good")
     with found.file.open("ab") as file:
         file.write(b'{"key": 5}\n[1]\n{"review": 1, "seed": "x"}\n{"key": "ab')
     again = review()
-    assert ReviewFile.of(again.file).unread == 3
+    assert ReviewFile.of(again.file).unread == 4
     again.give(again.sample[1], "bad")
     assert review().reviewed == 2
-    assert ReviewFile.of(again.file).unread == 3
+    assert ReviewFile.of(again.file).unread == 4
