@@ -18,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_damaged_line_costs_only_itself() -> None:
-    """A line that a killed process left unfinished is not joined to the next one; all are counted."""
+    """A line that a killed process left unfinished is not joined to the next one; each counts."""
     found = review()
     found.give(found.sample[0], "good")
     with found.file.open("ab") as file:
