@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, get_args
 
 from chatmagic.advice import NO_CASSETTE
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE, first_set
@@ -69,6 +69,11 @@ class CassetteConfig:
         """Whether the file is a notebook, which can only be replayed."""
         return self.path.suffix.lower() == ".ipynb"
 
+    @property
+    def is_recording(self) -> bool:
+        """Whether answers are recorded."""
+        return self.mode in {"record", "refresh"}
+
 
 def resolve(
     environ: Mapping[str, str],
@@ -102,19 +107,10 @@ def resolve(
     config = config or CassetteOptions()
     if magic.off:
         config = _after_off(config, changed_later)
-
-    def first(name: Literal["file", "mode"], variable: str, trait: str) -> tuple[str, str]:
-        """Return the value that takes precedence and its source; two empty texts for none."""
-        sources = [(getattr(magic, name), MAGIC), (getattr(config, name), f"ChatMagics.{trait}")]
-        if trait in changed_later:
-            sources.reverse()
-        return first_set([(environ.get(variable), variable), *sources])
-
-    file, file_from = first("file", FILE_VARIABLE, "cassette")
-    word, mode_from = first("mode", MODE_VARIABLE, "mode")
-    mode = cast("Mode | Literal['']", word.lower())
-    if mode and mode not in MODES:
-        raise InputError(f"{mode_from} is one of {', '.join(MODES)}, not {word[:20]!r}.")
+    sources = _Sources(environ, magic, config, changed_later)
+    file, file_from = sources.file()
+    word, mode_from = sources.mode()
+    mode = _checked_mode(word, mode_from)
     if mode == "live" or not (mode or file):
         return None
     if not file:
@@ -129,6 +125,52 @@ def resolve(
     if interactive and not (mode or magic.fallback or magic.by_order):
         return replace(chosen, mode="record", mode_from="a person asks")
     return replace(chosen, mode_from=mode_from or "by default")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """The three sources of a cassette's settings, in their precedence.
+
+    Args:
+        environ: the environment's variables, which count first.
+        magic: the settings of the magic.
+        config: the settings of ``ChatMagics``.
+        changed_later: the options that were configured after the magic ran.
+    """
+
+    environ: Mapping[str, str]
+    magic: CassetteOptions
+    config: CassetteOptions
+    changed_later: AbstractSet[str]
+
+    def file(self) -> tuple[str, str]:
+        """Return the path of the cassette and its source; two empty texts for none."""
+        return self._first(FILE_VARIABLE, "cassette", self.magic.file, self.config.file)
+
+    def mode(self) -> tuple[str, str]:
+        """Return the mode, unchecked, and its source; two empty texts for none."""
+        return self._first(MODE_VARIABLE, "mode", self.magic.mode, self.config.mode)
+
+    def _first(
+        self, variable: str, option: str, of_magic: str | None, of_config: str | None
+    ) -> tuple[str, str]:
+        """Return the value of an option that takes precedence, and its source."""
+        from_environment = (self.environ.get(variable), variable)
+        from_magic = (of_magic, MAGIC)
+        from_config = (of_config, f"ChatMagics.{option}")
+        if option in self.changed_later:
+            return first_set([from_environment, from_config, from_magic])
+        return first_set([from_environment, from_magic, from_config])
+
+
+def _checked_mode(word: str, source: str) -> Mode | None:
+    """Return the mode that a source names; ``None`` for an empty word."""
+    mode = word.lower()
+    if not mode:
+        return None
+    if mode not in MODES:
+        raise InputError(f"{source} is one of {', '.join(MODES)}, not {word[:20]!r}.")
+    return mode
 
 
 def _after_off(config: CassetteOptions, changed_later: AbstractSet[str]) -> CassetteOptions:

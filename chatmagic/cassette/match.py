@@ -1,4 +1,4 @@
-"""Matching of a request with recorded interactions, and the difference from the nearest one.
+"""Matching of a request with recorded interactions.
 
 The rules need no file and send nothing:
 
@@ -19,80 +19,17 @@ The rules need no file and send nothing:
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal
 
-from chatmagic.archive.interaction import Interaction, by_identity
-from chatmagic.safe_text import counted
-
-RefreshOutcome = Literal["kept", "changed", "new", "not asked again"]
-
-EXCERPT: Final = 48
-"""Number of characters of each text that are shown around a difference."""
-BEFORE: Final = 20
-"""Number of these characters before the difference."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Query:
-    """A request to look up, with the cell that makes it.
-
-    Args:
-        asked: the request, as it would be recorded.
-        execution: identity of the cell's execution; ``None`` counts as a new execution.
-    """
-
-    asked: Interaction
-    execution: str | None = None
-
-    @property
-    def owner(self) -> str | None:
-        """Hash of the cell that asks; ``None`` if it is unknown."""
-        return self.asked.owner
-
-    @property
-    def run(self) -> object:
-        """The execution; all requests without a cell have the same one."""
-        return self.owner and (self.execution or self)
-
-
-@dataclass(slots=True, eq=False)
-class Item:
-    """A recorded interaction in this kernel; two equal ones are two items.
-
-    Args:
-        recorded: the interaction.
-        outcome: its state in a refresh by this kernel.
-        uses: number of uses by the latest execution of each cell.
-        owners: the cells whose earlier execution used it.
-        was_saved: whether the file has held it as it is.
-    """
-
-    recorded: Interaction
-    outcome: RefreshOutcome = "not asked again"
-    uses: Counter[str | None] = field(default_factory=Counter)
-    owners: set[str | None] = field(default_factory=set)
-    was_saved: bool = False
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether no cell has used it here."""
-        return not self.uses and not self.owners
-
-    def is_own(self, query: Query) -> bool:
-        """Return whether the cell of a query recorded this item, or used it earlier.
-
-        Args:
-            query: the request.
-        """
-        own = query.owner
-        return own is not None and (own == self.recorded.owner or own in self.owners)
+from chatmagic.archive.interaction import Interaction
+from chatmagic.cassette.item import CassetteItem, Query
 
 
 class Matcher:
     """The interactions of one cassette, and their use by one kernel.
+
+    Attributes:
+        items: the interactions with their uses, in order.
 
     Args:
         interactions: the interactions of its file, in the order recorded.
@@ -100,9 +37,11 @@ class Matcher:
 
     def __init__(self, interactions: Iterable[Interaction]) -> None:
         """Start before the first request."""
-        self.items = [Item(recorded, was_saved=True) for recorded in interactions]
-        self._runs: dict[str | None, object] = {}
-        self._last: Item | None = None
+        self.items = [CassetteItem(recorded, was_saved=True) for recorded in interactions]
+        self._executions: dict[str | None, object] = {}
+        """The latest execution of each cell that has asked, by the cell."""
+        self._last: CassetteItem | None = None
+        """The item that was used last."""
 
     @property
     def interactions(self) -> tuple[Interaction, ...]:
@@ -117,25 +56,32 @@ class Matcher:
             recording: whether a reply answers only one of a cell's equal requests, as in a loop, so
                 that the others are sent.
         """
-        self._begin(query)
-        own = query.owner
-        asked = query.asked
-        equal = [item for item in self.items if item.recorded.answers(asked)]
-        items = [item for item in equal if item.recorded.is_reply]
-        if recording:
-            free = [item for item in items if item.is_fresh or item.is_own(query)]
-            unused = [item for item in free if not item.uses[own]]
-            items = [item for item in unused if item.recorded.has_markdown_of(asked)]
-        elif not items:
-            items = equal
+        self._note_execution(query)
+        items = self._answering(query, recording=recording)
 
-        def rank(item: Item) -> tuple[bool, bool, int, int]:
+        def rank(item: CassetteItem) -> tuple[bool, bool, int, int]:
+            has_other_markdown = not item.recorded.has_markdown_of(query.asked)
             is_own = item.is_own(query)
-            is_other = not item.recorded.has_markdown_of(asked)
-            return is_other, not is_own, item.uses[own], 0 if is_own else item.uses.total()
+            uses_by_others = 0 if is_own else item.uses.total()
+            return has_other_markdown, not is_own, item.uses[query.owner], uses_by_others
 
         item = min(items, key=rank, default=None)
-        return None if item is None else self._give(item, query)
+        return None if item is None else self._use(item, query)
+
+    def _answering(self, query: Query, *, recording: bool) -> list[CassetteItem]:
+        """Return the items that may answer a request; see :meth:`answer`."""
+        asked = query.asked
+        equal = [item for item in self.items if item.recorded.answers(asked)]
+        replies = [item for item in equal if item.recorded.is_reply]
+        if not recording:
+            return replies or equal
+        return [
+            item
+            for item in replies
+            if (item.is_fresh or item.is_own(query))
+            and not item.uses[query.owner]
+            and item.recorded.has_markdown_of(asked)
+        ]
 
     def by_order(self, query: Query) -> Interaction | None:
         """Return the interaction that answers a request by its position (rule 2).
@@ -146,16 +92,16 @@ class Matcher:
         Returns:
             The interaction; ``None`` if the cassette is empty.
         """
-        self._begin(query)
+        self._note_execution(query)
         start = 0 if self._last not in self.items else self.items.index(self._last) + 1
 
-        def place(item: Item) -> tuple[bool, bool, bool]:
+        def rank(item: CassetteItem) -> tuple[bool, bool, bool]:
             is_next = item.is_own(query) and not item.uses[query.owner]
-            same_words = item.recorded.as_typed == query.asked.as_typed
-            return not is_next, not same_words, not item.recorded.is_reply
+            is_same_prompt = item.recorded.as_typed == query.asked.as_typed
+            return not is_next, not is_same_prompt, not item.recorded.is_reply
 
-        item = min([*self.items[start:], *self.items[:start]], key=place, default=None)
-        return None if item is None else self._give(item, query)
+        item = min([*self.items[start:], *self.items[:start]], key=rank, default=None)
+        return None if item is None else self._use(item, query)
 
     def is_changed_cell(self, query: Query) -> bool:
         """Return whether a cell asks a new question while its earlier exchanges stay.
@@ -163,7 +109,7 @@ class Matcher:
         Args:
             query: a request. After the first answer to its execution the result is ``False``.
         """
-        self._begin(query)
+        self._note_execution(query)
         own = query.owner
         is_first = own is not None and not any(item.uses[own] for item in self.items)
         return is_first and any(item.recorded.owner == own for item in self.items)
@@ -191,22 +137,18 @@ class Matcher:
         """
         if not self.admits(recorded):
             return False
-        self._begin(query)
+        self._note_execution(query)
         item = self._same_place(query)
         if item is not None and not recorded.is_reply:
             held = item.recorded
             if held.is_reply or held.error == recorded.error:
                 return False
         if item is not None and refresh and recorded.is_reply:
-            if item.outcome != "new":
-                is_same = item.recorded.text == recorded.text and item.outcome != "changed"
-                item.outcome = "kept" if is_same else "changed"
-            item.recorded = replace(recorded, owner=recorded.owner or item.recorded.owner)
-            item.was_saved = False
+            item.replace(recorded)
         else:
-            item = Item(recorded, outcome="new")
+            item = CassetteItem(recorded, outcome="new")
             self.items.append(item)
-        self._give(item, query)
+        self._use(item, query)
         return True
 
     def take(self, interactions: Sequence[Interaction]) -> list[Interaction]:
@@ -218,166 +160,49 @@ class Matcher:
         Returns:
             The interactions that may not be recorded here (rule 5).
         """
-        fit = [recorded for recorded in interactions if self.admits(recorded)]
-        self.items += [Item(recorded, outcome="new") for recorded in fit]
-        return [recorded for recorded in interactions if recorded not in fit]
+        admitted = [recorded for recorded in interactions if self.admits(recorded)]
+        self.items += [CassetteItem(recorded, outcome="new") for recorded in admitted]
+        return [recorded for recorded in interactions if recorded not in admitted]
 
-    def unused(self) -> list[Item]:
+    def unused(self) -> list[CassetteItem]:
         """Return the items that the latest answered executions of the cells did not use."""
         answered = {owner for item in self.items for owner in item.uses}
         return [item for item in self.items if not item.uses and item.owners <= answered]
 
-    def outcomes(self) -> Counter[RefreshOutcome]:
-        """Return the number of interactions by their state in a refresh."""
-        return Counter(item.outcome for item in self.items)
-
-    def merge(self, base: Sequence[Interaction], now: Sequence[Interaction]) -> int:
-        """Take in the changes that another kernel has made in the cassette's file.
-
-        The interactions of this kernel stay, even if the file no longer has them.
-
-        Args:
-            base: the interactions of the file when this kernel read or wrote it last.
-            now: the interactions of the file now.
-
-        Returns:
-            The number of interactions that the file has held and no longer has.
-        """
-        known = by_identity(base)
-        here = dict(zip(by_identity(self.interactions), self.items, strict=True))
-        merged = []
-        for key, recorded in by_identity(now).items():
-            item = here.pop(key, None)
-            if item is not None:
-                item.recorded = recorded
-                item.was_saved = True
-                merged.append(item)
-            elif key not in known:
-                merged.append(Item(recorded, was_saved=True))
-        self.items = [*merged, *here.values()]
-        return sum(item.was_saved for item in here.values())
-
-    def note_saved(self) -> None:
-        """Take note that the file holds all interactions."""
-        for item in self.items:
-            item.was_saved = True
-
-    def _begin(self, query: Query) -> None:
-        """Count the uses by a cell's execution before this one as earlier uses."""
+    def _note_execution(self, query: Query) -> None:
+        """Count the uses by the cell's execution before this one as earlier uses."""
         own = query.owner
-        if self._runs.get(own) != query.run:
-            self._runs[own] = query.run
+        if self._executions.get(own) != query.execution_key:
+            self._executions[own] = query.execution_key
             for item in self.items:
                 if item.uses.pop(own, 0):
                     item.owners.add(own)
 
-    def _same_place(self, query: Query) -> Item | None:
+    def _same_place(self, query: Query) -> CassetteItem | None:
         """Return the best unused item at the same place (rule 3); ``None`` for none."""
-        own = query.owner
         asked = query.asked
 
-        def is_free(item: Item) -> bool:
-            recorded_by = item.recorded.owner
-            if own is None:
-                # A request without a cell replaces no exchange of a cell that has asked here.
-                return item.is_fresh and recorded_by not in self._runs.keys() - {None}
-            if recorded_by is None:
-                return item.is_fresh
-            return recorded_by == own and not item.uses[own]
+        def rank(item: CassetteItem) -> tuple[bool, bool, bool]:
+            recorded = item.recorded
+            is_own = recorded.owner == query.owner
+            return not recorded.answers(asked), not recorded.has_markdown_of(asked), not is_own
 
-        same = (i for i in self.items if i.recorded.as_typed == asked.as_typed and is_free(i))
-        return min(
-            same,
-            key=lambda i: (
-                not i.recorded.answers(asked),
-                not i.recorded.has_markdown_of(asked),
-                i.recorded.owner != own,
-            ),
-            default=None,
-        )
+        same_prompt = (item for item in self.items if item.recorded.as_typed == asked.as_typed)
+        free = (item for item in same_prompt if self._is_free(item, query.owner))
+        return min(free, key=rank, default=None)
 
-    def _give(self, item: Item, query: Query) -> Interaction:
+    def _is_free(self, item: CassetteItem, owner: str | None) -> bool:
+        """Return whether a reply to a cell, ``None`` without one, may take an item's place."""
+        recorded_by = item.recorded.owner
+        if owner is None:
+            # A request without a cell replaces no exchange of a cell that has asked here.
+            return item.is_fresh and (recorded_by is None or recorded_by not in self._executions)
+        if recorded_by is None:
+            return item.is_fresh
+        return recorded_by == owner and not item.uses[owner]
+
+    def _use(self, item: CassetteItem, query: Query) -> Interaction:
         """Note that the cell used an item, and return its interaction."""
         item.uses[query.owner] += 1
         self._last = item
         return item.recorded
-
-
-def nearest(asked: Interaction, recorded: Iterable[Interaction]) -> Interaction | None:
-    """Return the recorded request that is most like a request; ``None`` if none is recorded.
-
-    The same prompt counts most, then the number of equal earlier turns, then the number of earlier
-    turns, then the length of the prompts' common beginning, then the same parameters. Among equals
-    the latest wins.
-
-    Args:
-        asked: the request, as it would be recorded.
-        recorded: the recorded requests, oldest first.
-    """
-
-    def likeness(candidate: Interaction) -> tuple[bool, int, int, int, bool]:
-        return (
-            asked.as_typed == candidate.as_typed,
-            _shared(asked.before, candidate.before),
-            -abs(len(asked.before) - len(candidate.before)),
-            _shared(_prompt(asked, candidate), candidate.prompt),
-            asked.parameters == candidate.parameters,
-        )
-
-    return max(reversed([*recorded]), key=likeness, default=None)
-
-
-def difference(asked: Interaction, recorded: Interaction) -> str:
-    """Return a sentence on the first difference between a request and a recorded one.
-
-    Args:
-        asked: the request, as it would be recorded.
-        recorded: the recorded request.
-    """
-    ours = asked.before
-    theirs = recorded.before
-    if len(ours) != len(theirs):
-        return (
-            f"The nearest recorded request carries {counted(len(theirs), 'turn')}, this one "
-            f"{len(ours):,}: a cell above was added, left out, or run in another order."
-        )
-    if ours != theirs:
-        return (
-            f"Turn {_shared(ours, theirs) + 1:,} of {len(ours):,} that it carries has another "
-            "prompt or reply than the recorded one."
-        )
-    prompt = _prompt(asked, recorded)
-    other = recorded.prompt
-    if prompt != other:
-        begin = max(0, _shared(prompt, other) - BEFORE)
-        mine, its = (text[begin : begin + EXCERPT] for text in (prompt, other))
-        return (
-            f"Message {2 * len(ours) + 1:,} (the prompt) differs: asked {mine!r}, recorded {its!r}."
-        )
-    return _changed_fact(asked, recorded)
-
-
-def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    """Return the length of the common beginning of two texts or lists."""
-    pairs = enumerate(zip(ours, theirs, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
-
-
-def _prompt(request: Interaction, recorded: Interaction) -> str:
-    """Return a prompt as sent; for a notebook, which has only the typed form, as typed."""
-    return request.as_typed if recorded.typed == recorded.prompt else request.prompt
-
-
-def _changed_fact(asked: Interaction, recorded: Interaction) -> str:
-    """Return the sentence for two requests whose messages are the same."""
-    ours = {**asked.parameters, "model": asked.asked_model, "instructions": asked.instructions}
-    # A recorded model does not count if none is set now.
-    model = asked.asked_model and recorded.asked_model
-    theirs = {**recorded.parameters, "model": model, "instructions": recorded.instructions}
-    for name in [*theirs, *ours]:
-        if (now := ours.get(name)) != (then := theirs.get(name)):
-            return f"The messages are the same, but {name} is {now!r}, and was {then!r}."
-    return (
-        "The prompt as typed is the same, but a value that it puts in, stream, extra_body or "
-        "system_role differs."
-    )

@@ -16,7 +16,7 @@ from typing import Any, Final
 from chatmagic._json import with_shared_fields
 from chatmagic._log import log_swallowed
 from chatmagic.archive.interaction import KEPT_HEADERS, Interaction
-from chatmagic.cassette.cassette import Lookup
+from chatmagic.cassette.lookup import Lookup
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import Exchange, Transport
 from chatmagic.errors import ChatInterrupted

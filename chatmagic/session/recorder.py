@@ -12,9 +12,10 @@ from chatmagic.advice import Note, Place, note_at, sentences
 from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette import transports
 from chatmagic.cassette.active import ActiveCassette
-from chatmagic.cassette.cassette import Cassette, Lookup
+from chatmagic.cassette.cassette import Cassette
 from chatmagic.cassette.choice import MODES, CassetteConfig, CassetteOptions, resolve
-from chatmagic.cassette.match import Query
+from chatmagic.cassette.item import Query
+from chatmagic.cassette.lookup import Lookup
 from chatmagic.cassette.transports import RecordingTransport
 from chatmagic.client import config
 from chatmagic.client.endpoint import ServiceSetup

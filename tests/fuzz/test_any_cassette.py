@@ -21,7 +21,8 @@ from test_any_session import Service
 from chatmagic.archive.cassette_file import CassetteFile
 from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette.choice import CassetteConfig, Mode
-from chatmagic.cassette.match import Matcher, Query
+from chatmagic.cassette.item import Query
+from chatmagic.cassette.match import Matcher
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError, ChatInterrupted
@@ -208,7 +209,7 @@ class Machine(RuleBasedStateMachine):
     def prune(self, number: int) -> None:
         """Remove what the cells did not ask: what was listed, and nothing else."""
         cassette = cassette_of(self.pick(number).session).current
-        if cassette is None or not cassette.is_recording:
+        if cassette is None or not cassette.config.is_recording:
             return
         with contextlib.suppress(ChatError):
             listed = cassette.prune(sure=False)

@@ -97,7 +97,7 @@ def test_a_question_is_looked_up_by_its_digest() -> None:
     prepared = prepare(ask, Window(), Environment().named, None)
     query = query_of(prepared)
     assert (query.asked.request, query.asked.typed) == (prepared.digest, "typed")
-    assert (query.owner, query.run) == ("a", "1")
+    assert (query.owner, query.execution_key) == ("a", "1")
 
 
 class SeenLock(Lock):
