@@ -232,25 +232,12 @@ def _split(url: str, name: str = "base address") -> SplitResult:
     word = url.strip()
     if re.fullmatch(_BARE_HERE, word):
         word = f"http://{word}"
-    try:
-        # Two readers of a URL must not differ about its host, so an ambiguous host is refused.
-        is_odd = len(word.split()) > 1 or not _FORBIDDEN.isdisjoint(word)
-        parts = urlsplit("" if is_odd else word)
-        good = parts.scheme in DEFAULT_PORTS and parts.port != 0 and _is_a_host(parts)
-        is_other_number = good and _is_other_number(_host(parts))
-    except ValueError:
-        parts = urlsplit("")
-        good = False
-        is_other_number = False
-    if not parts.netloc.rpartition("@")[2].isascii():
-        raise InputError(
-            f"The host of the {name} has characters beyond ASCII.",
-            hint="Write it in its ASCII form (xn--…): two hosts can look alike.",
-        )
-    if not good:
+    parts = _parsed(word, name)
+    if parts is None:
         meant = f"Did you mean https://{word}?" if re.fullmatch(_BARE_HOST, word) else None
         raise InputError(f"The {name} is not a URL like https://chat.example.org.", hint=meant)
-    if is_other_number:
+    # Two readers of a URL must not differ about its host or its path.
+    if _is_other_number(_host(parts)):
         raise InputError(
             f"The host of the {name} is a number that programs read as different addresses.",
             hint="Write an IP address as four numbers from 0 to 255: http://127.0.0.1.",
@@ -270,6 +257,31 @@ def _split(url: str, name: str = "base address") -> SplitResult:
             ),
         )
     return parts
+
+
+def _parsed(word: str, name: str) -> SplitResult | None:
+    """Return the parts of an http or https address with a host; ``None`` for any other text.
+
+    Args:
+        word: the text, without white space around it.
+        name: name of the address in an error.
+
+    Raises:
+        InputError: its host has characters beyond ASCII.
+    """
+    if len(word.split()) > 1 or not _FORBIDDEN.isdisjoint(word):
+        return None
+    try:
+        parts = urlsplit(word)
+        is_usable = parts.scheme in DEFAULT_PORTS and parts.port != 0 and _is_a_host(parts)
+    except ValueError:
+        return None
+    if not parts.netloc.rpartition("@")[2].isascii():
+        raise InputError(
+            f"The host of the {name} has characters beyond ASCII.",
+            hint="Write it in its ASCII form (xn--…): two hosts can look alike.",
+        )
+    return parts if is_usable else None
 
 
 def _is_versioned(path: str) -> bool:
