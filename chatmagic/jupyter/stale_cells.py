@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from chatmagic.conversation.staleness import Causes
-from chatmagic.protocol.credits import OTHERS, are_told
+from chatmagic.protocol.credits import OTHERS, has_credit_figures
 from chatmagic.safe_text import counted
 from chatmagic.session.features import sends_nothing
 from chatmagic.session.meter import Meter
@@ -62,5 +62,7 @@ def cost(session: Session, count: int) -> str:
     last = next(reversed(ledger.rows), None)
     meter = Meter() if last is None else ledger.meter(last.service)
     if (credits := meter.about(count)) is None:
-        return "its cost is not known yet" if last is None or are_told(meter.credits) else ""
+        return (
+            "its cost is not known yet" if last is None or has_credit_figures(meter.credits) else ""
+        )
     return f"about {counted(credits, 'credit')}, by the cost of recent requests; {OTHERS}"

@@ -85,38 +85,69 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     """
     if body is None and _values(tuple(headers)).keys().isdisjoint(_FIGURES):
         return None
-    written = date(headers)
-    seen_at = written or now.astimezone(UTC)
-
-    def reset(text: str) -> datetime | None:
-        return _reset(text, seen_at)
-
-    limit = header_value(headers, "x-ratelimit-limit", _figure)
-    used = None
-    resets_at = None
-    remaining = header_value(headers, "x-ratelimit-remaining", _figure)
-    if body is not None:
-        own_limit = _bounded(body.limit)
-        limit = limit if own_limit is None else own_limit
-        used = _bounded(body.used)
-        resets_at = None if body.reset_at is None else reset(body.reset_at)
-    if used is None:
-        used = _difference(limit, remaining)
-    elif limit is not None:
-        remaining = max(limit - used, 0)
-    resets_at = resets_at or header_value(headers, "x-ratelimit-reset", reset)
+    own_date = date(headers)
+    seen_at = own_date or now.astimezone(UTC)
+    counts = _counts(headers, body)
+    reset = _named_reset(headers, body, seen_at)
     spent = header_value(headers, "x-litellm-key-spend", _spending)
     budget = header_value(headers, "x-litellm-key-max-budget", _spending)
-    if {limit, remaining, used, resets_at, spent, budget} == {None}:
+    if {counts.limit, counts.remaining, counts.used, reset, spent, budget} == {None}:
         return None
     # A reset in the past says nothing about the next one. Without a Date it is compared with this
     # machine's clock. That clock may be wrong, and a reply's line must not depend on it: hence the
     # year.
-    lapsed_at = None
-    if resets_at is not None and resets_at < (seen_at if written else seen_at - _YEAR):
-        lapsed_at = resets_at
-        resets_at = None
-    return Credits(limit, remaining, used, resets_at, seen_at, lapsed_at, spent, budget)
+    earliest = seen_at if own_date else seen_at - _YEAR
+    has_passed = reset is not None and reset < earliest
+    return Credits(
+        limit=counts.limit,
+        remaining=counts.remaining,
+        used=counts.used,
+        resets_at=None if has_passed else reset,
+        seen_at=seen_at,
+        lapsed_at=reset if has_passed else None,
+        spent=spent,
+        budget=budget,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Numbers of credits; ``None`` is unknown.
+
+    Args:
+        limit: the credit limit.
+        remaining: credits left.
+        used: credits used.
+    """
+
+    limit: int | None
+    remaining: int | None
+    used: int | None
+
+
+def _counts(headers: Headers, body: ErrorBody | None) -> _Counts:
+    """Return the numbers that a response names, and the one that follows from the other two."""
+    limit = header_value(headers, "x-ratelimit-limit", _figure)
+    remaining = header_value(headers, "x-ratelimit-remaining", _figure)
+    if body is None:
+        return _Counts(limit, remaining, _difference(limit, remaining))
+    if (own_limit := _bounded(body.limit)) is not None:
+        limit = own_limit
+    used = _bounded(body.used)
+    if used is None:
+        return _Counts(limit, remaining, _difference(limit, remaining))
+    if limit is not None:
+        remaining = max(limit - used, 0)
+    return _Counts(limit, remaining, used)
+
+
+def _named_reset(headers: Headers, body: ErrorBody | None, seen_at: datetime) -> datetime | None:
+    """Return the time of the reset that a response names; it may have passed."""
+    if body is not None and body.reset_at is not None:
+        reset = _reset(body.reset_at, seen_at)
+        if reset is not None:
+            return reset
+    return header_value(headers, "x-ratelimit-reset", lambda text: _reset(text, seen_at))
 
 
 def date(headers: Headers) -> datetime | None:
@@ -146,7 +177,7 @@ def level(credits: Credits | None) -> Level:
     return "low" if remaining * 5 < limit else "ok"
 
 
-def are_told(credits: Credits | None) -> bool:
+def has_credit_figures(credits: Credits | None) -> bool:
     """Return whether figures of credits are known, besides a gateway's spending.
 
     Args:
@@ -167,7 +198,7 @@ def words(credits: Credits | None) -> str:
     Args:
         credits: the latest figures; ``None`` is unknown.
     """
-    figures = [left_words(credits), reset_words(credits)] if are_told(credits) else []
+    figures = [left_words(credits), reset_words(credits)] if has_credit_figures(credits) else []
     return " · ".join(filter(None, [*figures, spent_words(credits)]))
 
 

@@ -58,7 +58,7 @@ def line(
         settings: the result of :func:`settings_words` for the reply's record.
         seconds: its time; ``None`` is unknown.
     """
-    took = "" if crediting.are_told(credits) else time_words(seconds)
+    took = "" if crediting.has_credit_figures(credits) else time_words(seconds)
     figures = crediting.words(credits), usage_words(usage), took, settings
     words = " · ".join(filter(None, figures))
     html = f'<p class="chatmagic-credits" style="{QUIET} margin: 0.4em 0 0;">{_bar(credits)}'

@@ -20,7 +20,7 @@ from chatmagic.client.endpoint import ASKS_FOR_USAGE, LIMIT_FIELDS, ServiceSetup
 from chatmagic.conversation.question import RequestFacts, Schema
 from chatmagic.errors import ChatError
 from chatmagic.models import Credits, Reply
-from chatmagic.protocol.credits import are_told
+from chatmagic.protocol.credits import has_credit_figures
 from chatmagic.protocol.refused_fields import SCHEMA
 from chatmagic.protocol.request import Request
 from chatmagic.session.exchange import Answer, Sending
@@ -209,7 +209,7 @@ class Habits(Feature):
             known: the latest credits of the address; ``None`` if unknown.
         """
         is_whole = request.stream and reply.state == "complete" and reply.origin == "live"
-        has_credits = are_told(reply.credits) or are_told(known)
+        has_credits = has_credit_figures(reply.credits) or has_credit_figures(known)
         if is_whole and not has_credits and reply.usage is None:
             self._without_figures.add(setup.endpoint.base_url)
 

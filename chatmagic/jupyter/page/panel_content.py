@@ -126,7 +126,7 @@ def reply(reply: models.Reply, format: str = "markdown") -> Message:
         format: the requested form.
     """
     # The gauge above the log shows the credits, once and as they are now.
-    time = "" if crediting.are_told(reply.credits) else gauge.time_words(reply.seconds)
+    time = "" if crediting.has_credit_figures(reply.credits) else gauge.time_words(reply.seconds)
     return {
         "html": _reply_html(reply.text, format),
         "text": visible(reply.text),
@@ -170,7 +170,7 @@ def credits(state: CreditTracker, took: int | None, *, now: datetime) -> Message
     """
     figures = state.credits
     requests = state.requests
-    words = crediting.left_words if crediting.are_told(figures) else crediting.spent_words
+    words = crediting.left_words if crediting.has_credit_figures(figures) else crediting.spent_words
     known = figures or models.Credits(None, None, None, None, now)
     return {
         "words": words(figures),
