@@ -8,7 +8,7 @@ import pytest
 from cassettes import FILE, exchange_of, held
 
 from chatmagic.advice import Note, note_at
-from chatmagic.archive.cassette_format import to_text
+from chatmagic.archive.cassette_format import cassette_text
 from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette.choice import CassetteConfig, Mode
 from chatmagic.cassette.item import Query
@@ -50,7 +50,7 @@ def test_what_the_file_lost_is_written_again_and_told() -> None:
     news: list[Note] = []
     storage = opened("record", news)
     record(storage, "a")
-    Path(FILE).write_text(to_text([]), encoding="utf-8")
+    Path(FILE).write_text(cassette_text([]), encoding="utf-8")
     record(storage, "b")
     assert [item.text for item in held()] == ["a", "b"]
     line = "1 recorded exchange had gone from talk.jsonl since it was read here: written again."
