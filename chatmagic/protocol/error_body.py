@@ -143,9 +143,12 @@ _STATUS_NAMES: Final[Mapping[str, int]] = {
     "rate_limit_exceeded": 429,
     "resource_exhausted": 429,
     "too_many_requests": 429,
+    "capacity_exceeded": 429,
+    "throttling.ratequota": 429,
+    "throttlingexception": 429,
     "insufficient_quota": 429,
 }
-"""Statuses by the names that Anthropic, Google, OpenAI and compatible servers have for them."""
+"""Statuses by the names that Alibaba, Amazon, Anthropic, Google, Groq and OpenAI have for them."""
 
 
 def _named_status(error: Mapping[str, Any]) -> int | None:

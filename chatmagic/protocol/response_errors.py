@@ -111,6 +111,8 @@ _RULES: Final[Mapping[int, _Rule]] = {
 }
 """Rules by status; any other from 400 on is :data:`_REFUSED`, from 500 on :data:`_FAILED`."""
 
+_OVERLOADED: Final = {503, 529}
+"""Statuses of an overload, with which gateways such as APISIX refuse for a limit, too."""
 _REDIRECTS: Final = {301, 302, 303, 307, 308}
 ABOUT_A_MODEL: Final = (
     r"(?i)(?<!loading )\bmodels?\b(?! (?:\S+ )?is (?:\w+ )?(?:loading|overloaded|busy))"
@@ -139,13 +141,21 @@ _KEY_WORDS: Final = (
     r"(?i)\bapi[ _-]?key\b.{0,40}\b(?:not valid|invalid|incorrect|expired|missing)\b"
     r"|\b(?:incorrect|invalid|expired|missing|no)\b.{0,20}\bapi[ _-]?key\b"
 )
-_BY_WORDS: Final[Mapping[int, tuple[str, _Rule]]] = {
-    403: (r"(?i)key|token|auth|credential", _BAD_KEY),
-    404: (ABOUT_A_MODEL, _RULES[404]._replace(event="The service does not know the model")),
-    429: (r"(?i)insufficient_quota|billing|balance|credits", _RULES[402]),
-    **dict.fromkeys((400, 422), (_TOO_LONG_WORDS, _TOO_LONG)),
-}
-"""Rules by status for an answer whose words match the pattern."""
+# Words of gateways that refuse for a limit with 403: Azure API Management, Google, GitHub.
+_LIMIT_WORDS: Final = (
+    r"(?i)\brate[ _-]?limit|\bquota\b.{0,80}\b(?:exceeded|replenished|reached)"
+    r"|\b(?:out of|exceeded)\b.{0,40}\bquota\b|\btoo many requests\b|\bthrottl"
+)
+_BY_WORDS: Final[Sequence[tuple[int, str, _Rule]]] = (
+    (400, _KEY_WORDS, _BAD_KEY),
+    (400, _TOO_LONG_WORDS, _TOO_LONG),
+    (403, _LIMIT_WORDS, _LIMITED),
+    (403, r"(?i)key|token|auth|credential", _BAD_KEY),
+    (404, ABOUT_A_MODEL, _RULES[404]._replace(event="The service does not know the model")),
+    (422, _TOO_LONG_WORDS, _TOO_LONG),
+    (429, r"(?i)insufficient_quota|billing|balance|credits", _RULES[402]),
+)
+"""Status, pattern of the answer's words, and the rule for both; the first that fits counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +272,12 @@ def _completed(
             when = None if until is None else _wait_words(until, answer.now)
         figures = crediting.used_words(credits)
         error.advice = sentences(figures, when or error.advice or _WAIT)
-    elif when or error.advice == sentences(_UNSENT):
-        error.advice = sentences(error.advice, when or _LATER)
+    else:
+        if until is None and error.status in _OVERLOADED:
+            until = retry_time.limit_reset(answer.headers, answer.now, is_failure=True)
+            when = None if until is None else _wait_words(until, answer.now)
+        if when or error.advice == sentences(_UNSENT):
+            error.advice = sentences(error.advice, when or _LATER)
     error.retry_after = until
     return error
 
@@ -293,12 +307,12 @@ def _wait_words(until: datetime, now: datetime) -> str:
 def _rule(status: int, error_body: ErrorBody, quote: str) -> _Rule:
     """Return the meaning of a status of failure, to which the answer's words may add."""
     rule = _RULES.get(status, _FAILED if status >= HTTPStatus.INTERNAL_SERVER_ERROR else _REFUSED)
-    words, named = _BY_WORDS.get(status, ("", rule))
+    if rule.error is RequestRejectedError and error_body.status == HTTPStatus.TOO_MANY_REQUESTS:
+        return _LIMITED
     words_of_body = _all_words(error_body, quote)
-    if status == HTTPStatus.BAD_REQUEST and re.search(_KEY_WORDS, words_of_body):
-        return _BAD_KEY
-    if re.search(words, words_of_body):
-        return named
+    for of_status, words, named in _BY_WORDS:
+        if of_status == status and re.search(words, words_of_body):
+            return named
     if status == HTTPStatus.FORBIDDEN and error_body == ErrorBody():
         return _FIREWALL
     return rule

@@ -10,6 +10,7 @@ servers and of the gateways in front of them: ``Retry-After`` (RFC 9110, section
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections import deque
@@ -38,31 +39,46 @@ _PER_SECOND: Final = (1, 10**3, 10**6, 10**9)
 _NUMBER: Final = r"(?a)\d{1,20}(?:\.\d{1,20})?"
 
 _MILLISECONDS: Final = r"(?:ms|millis|milliseconds?)"
-_UNITS: Final[Mapping[str, float]] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
-_UNIT: Final = (
-    r"(?:milliseconds?|millis|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])"
-)
+_SECONDS_OF_UNIT: Final[Mapping[str, float]] = {
+    r"[uµ]s|microseconds?": 0.000_001,
+    r"ms|millis|milliseconds?|Millisekunden?|millisecondes?|milisegundos?|millisecondi|毫秒": 0.001,
+    r"s|secs?|seconds?|Sek\.?|Sekunden?|secondes?|segundos?|second[io]|秒[钟鐘]?|초": 1.0,
+    r"m|mins?|minutes?|Minuten?|minut[io]s?|minuto|分[钟鐘]?|분": 60.0,
+    r"h|hrs?|hours?|Stunden?|heures?|horas?|or[ae]|小[时時]|時間|시간": 3_600.0,
+    r"d|days?|Tage?n?|jours?|d[ií]as?|giorn[io]|天": 86_400.0,
+}
+"""Seconds of each unit, by the pattern of its words in the languages of services."""
+_UNIT: Final = rf"(?:{'|'.join(_SECONDS_OF_UNIT)})(?![a-z])"
 _AMOUNT: Final = r"\d{1,7}(?:\.\d{1,9})?"
 _CLOCK: Final = r"(\d{1,4}):(\d\d):(\d\d(?:\.\d{1,9})?)(?!:)"
 """Hours, minutes and seconds, as in the messages of Azure."""
 _DURATION: Final = (
     rf"(?:{_CLOCK}|(?:P(?:0D)?T)?{_AMOUNT}\s?{_UNIT}"
-    rf"(?:(?:,\s?|\s|\sand\s|,\sand\s)?{_AMOUNT}\s?{_UNIT}){{0,4}})"
+    rf"(?:(?:,?\s(?:and|und|et|y|e)\s|,\s?|\s)?{_AMOUNT}\s?{_UNIT}){{0,4}})"
 )
 """Duration as services write it; with ``PT`` it is one of ISO 8601."""
-_SCRIPT_DATE: Final = (
-    r"(?a)[A-Z][a-z]{2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ([0-2]\d|3[01]) (\d{4}) "
-    r"([0-2]\d:[0-5]\d:[0-5]\d) GMT([+-]\d{4})"
+_YEAR_OF_DATE: Final = r"(?P<year>\d{4})"
+_MONTH: Final = r"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_DAY: Final = r"(?P<day>[0-2]\d|3[01])"
+_TIME: Final = r"(?P<time>[0-2]\d:[0-5]\d:[0-5]\d)"
+_ZONE: Final = r"(?P<zone>[+-]\d{4})"
+_DATES: Final = (
+    rf"(?a)[A-Z][a-z]{{2}} {_MONTH} {_DAY} {_YEAR_OF_DATE} {_TIME} GMT{_ZONE}",
+    rf"(?a)[A-Z][a-z]{{2}}, {_DAY} {_MONTH} {_YEAR_OF_DATE} {_TIME} {_ZONE}",
+    rf"(?a){_YEAR_OF_DATE}-{_MONTH}-{_DAY} {_TIME}{_ZONE}",
 )
+"""Dates with a zone as JavaScript, PHP (RFC 5322) and WSO2 write them."""
 _MINUTES: Final = r"(?a)(\d{1,3}):(\d\d(?:\.\d{1,9})?)"
 """Minutes and seconds, as the value of a header or a field."""
 _IN_FRONT_OF_VALUE: Final = (
     r"(?ai)^(?:(?:wait|try again|retry|in|after|for|about|approximately|at|until)\s+|[+~<>=]\s*)+"
 )
 """Words and signs that may stand in front of a value."""
-_ISO: Final = (
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d{1,9})?(?:\s?(?:Z|UTC)|\s?[+-]\d\d:?\d\d)?"
-)
+_LOCAL: Final = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d{1,9})?"
+"""Time without its zone."""
+_ISO: Final = rf"{_LOCAL}(?:\s?(?:Z|UTC)|\s?[+-]\d\d:?\d\d)?"
+_EPOCH_SECONDS: Final = r"\d{10}(?:\d{3})?(?!\d)"
+"""Seconds or milliseconds since 1970."""
 _HTTP_DATE: Final = r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
 
 _IN_FRONT: Final = (
@@ -72,11 +88,11 @@ _IN_FRONT: Final = (
 _RETRY_NAME: Final = (
     rf"{_IN_FRONT}(?:retry(?:able)?(?:after|delay|wait|time|in|at)?|try(?:again)?(?:in|after|at)"
     r"|reset(?:after|s?in)|wait(?:for|time|until)?|estimated(?:in|at|time|wait)?|ttl|sleep(?:for)?"
-    r"|(?:backoff|cooldown|pause|delay)(?:in|after|at|time|for|until)?|msbeforenext|limitnext"
+    r"|(?:backoff|cooldown|pause|delay|penalty)(?:in|after|at|time|for|until)?|msbeforenext|limitnext"
     r"|(?:available|allowed|blocked|unblocked|locked|banned|throttled|suspended|limited)"
     r"(?:in|at|for|until)|unblock(?:in|at)|expires?(?:in|at|after)|(?:remaining|left)(?:time|in)"
     r"|(?:time|seconds|secs|ms)(?:remaining|left)|eta|until|retrypushback"
-    r"|next(?:request|attempt|allowed|window|slot|try)(?:at|in)?|window(?:ends?|expires?)(?:at|in)?"
+    r"|next(?:at|in)|next(?:request|attempt|allowed|access|window|slot|try)(?:at|in|time)?|window(?:ends?|expires?)(?:at|in)?"
     r"|(?:ends|refills?|renews?|unlocks?|lifts?|lifted|resumes?)(?:at|in|after))"
     rf"(?:{_MILLISECONDS}|s|secs?|seconds?|minutes?)?"
 )
@@ -89,28 +105,34 @@ _WORDS: Final = (
     r"|back[ -]?off|sleep|pause|delay|back|next (?:request|attempt))"
     r"(?:\s(?:your|the|this)\s(?:request|call|operation)s?)?"
     r"(?:[\s:,-]{1,3}(?:in|after|for|at|until|on|of|about|approximately|another|within|least)\b)"
-    rf"{{0,3}}[\s:~=]{{0,3}}(?P<when>(?-i:{_ISO}|{_HTTP_DATE})|{_DURATION})"
+    rf"{{0,3}}[\s:~=]{{0,3}}(?P<when>(?-i:{_ISO}|{_HTTP_DATE})|{_DURATION}|{_EPOCH_SECONDS})"
 )
 _BARE_WORDS: Final = (
     r"(?ai)\b(?:(?:retry|again)[ _-]?(?:after|in|delay)(?:[ _-]?(?:in )?seconds)?(?=[\s:={(\"'])"
-    r"|(?:retry|wait)(?=\s?[:=]))[\s:={(\"']{1,9}(?:seconds:\s)?(?P<when>\d{1,9}(?:\.\d{1,9})?)\b"
+    r"|(?:retry|wait)(?=\s?[:=])|reached(?=\|))[\s:={(\"'|]{1,9}(?:seconds:\s)?"
+    r"(?P<when>\d{1,13}(?:\.\d{1,9})?)\b"
 )
-"""A number of seconds without its unit, which only these words announce."""
+"""A number without its unit, which only these words announce; "reached|1767259805" of Claude."""
 _WORDS_BEHIND: Final = (
-    rf"(?ai)(?P<when>{_DURATION})\s"
-    r"(?:remaining|left|until|before|to wait|from now|later|cool[ -]?down"
-    r"|(?:and|then) (?:re)?try)\b"
+    rf"(?ai)(?P<when>{_DURATION})(?:\s(?:remaining|left|until|before|to wait|from now|later"
+    r"|cool[ -]?down|(?:and|then) (?:re)?try)\b|\s?(?:[之以]?[后後]|후|お待ち))"
 )
 """A duration in front of the words that announce it."""
 _ANNOUNCED: Final = (
-    r"(?ai)\b(?:in|after|for|another)\s(?:(?:about|approximately|around|the next|another)\s|~\s?)?"
-    rf"(?P<when>{_DURATION})"
+    r"(?ai)(?:\b(?:in|after|for|another|nach|warten Sie|dans|attendez|en|espere|em|aguarde|tra|fra)"
+    r"\s"
+    r"(?:(?:about|approximately|around|the next|another|etwa|ca\.|environ|unos|cerca de|circa)\s"
+    rf"|~\s?)?|等待\s?)(?P<when>{_DURATION})"
 )
-"""A duration in a sentence of other words."""
+"""A duration in a sentence of other words, or of another language."""
+_AT_THE_END: Final = rf"(?ai)[,;:(]\s?(?P<when>{_DURATION})\)?[.!]?\Z"
+"""A duration alone at the end, as in "rate limited, 5s"."""
 _NOT_ANNOUNCED: Final = (
     r"(?ai)\d\s?(?:[a-z]{1,20}\s){0,2}(?:calls?|credits?|images?|messages?|prompts?|queries"
-    r"|requests?|times|tokens?|units?)\b[^.!?;\n]{0,80}\Z"
-    r"|\b(?:limit|quota|timed? ?out|failed|ended|gave up)\s\Z"
+    r"|requests?|times|tokens?|units?|Anfragen|Aufrufe|requêtes|appels|solicitudes|peticiones"
+    r"|llamadas|requisições|chamadas|richieste|chiamate|次|リクエスト)[^.!?;\n]{0,80}\Z"
+    r"|\b(?:limit|quota|window|period|interval|timed? ?out|timeout|took|elapsed|failed|ended"
+    r"|gave up|Zeitüberschreitung|expiré|agotado|esgotado|scaduto)\W*\Z"
 )
 """Words before such a duration of a limit, or of something that has ended."""
 _LONGEST_ANNOUNCED: Final = timedelta(hours=1)
@@ -132,7 +154,6 @@ _NUMBER_WORDS: Final = {
 _NUMBER_WORD: Final = (
     rf"(?i)\b(?:{'|'.join(_NUMBER_WORDS)})\b(?=\s(?:milli)?(?:second|minute|hour|day)s?\b)"
 )
-_CHINESE: Final = r"(\d{1,7}(?:\.\d{1,9})?)\s?(秒|分|小)[钟时]?[之以]?(?:后|後)"
 _LIMIT_ITEM: Final = (
     r"(?ai)(?:^|[;,\s])(?P<name>remaining|reset|r|t)=(?P<value>\d{1,13}(?:\.\d{1,9})?)"
 )
@@ -164,7 +185,13 @@ def retry_after(
     return _first(waits, now)
 
 
-def limit_reset(headers: Headers, now: datetime, fields: Iterable[Field] = ()) -> datetime | None:
+def limit_reset(
+    headers: Headers,
+    now: datetime,
+    fields: Iterable[Field] = (),
+    *,
+    is_failure: bool = False,
+) -> datetime | None:
     """Return the time at which a limit ends that a refusal for it names, by this machine's clock.
 
     Of several limits the exhausted ones count, and of these the last one to end. If no figure shows
@@ -174,6 +201,8 @@ def limit_reset(headers: Headers, now: datetime, fields: Iterable[Field] = ()) -
         headers: as for :func:`retry_after`.
         now: as for :func:`retry_after`.
         fields: as for :func:`retry_after`.
+        is_failure: whether the answer is a failure and not a refusal for a limit, so that only an
+            exhausted limit can be its reason.
 
     Returns:
         As for :func:`retry_after`.
@@ -193,9 +222,10 @@ def limit_reset(headers: Headers, now: datetime, fields: Iterable[Field] = ()) -
             continue
         for left, wait in limits:
             (exhausted if left == 0 else others).append(wait)
-    waits.append(max(_positive(exhausted), default=None))
-    waits.append(min(_positive(others), default=None))
-    return _first(waits, now)
+    last = max(_positive(exhausted), default=None)
+    if is_failure:
+        return _first([last], now)
+    return _first([*waits, last, min(_positive(others), default=None)], now)
 
 
 def time_fields(value: object) -> tuple[Field, ...]:
@@ -307,6 +337,7 @@ def _wait(text: str, written: datetime, name: str) -> timedelta | None:
         written: the time at which the answer was written.
         name: the folded name of the value, which may name the unit of a number.
     """
+    text, _, _ = text.partition(";")  # parameters, as of a jitter or a window
     text = re.sub(_IN_FRONT_OF_VALUE, "", text.strip(' "')[:LONGEST_VALUE])
     number = _number(text)
     if number is None:
@@ -315,7 +346,7 @@ def _wait(text: str, written: datetime, name: str) -> timedelta | None:
         if re.fullmatch(f"(?ai){_DURATION}", text):
             return _duration(text)
         until = _json.timestamp(text.upper().replace(" UTC", "Z")) or http_date(text)
-        until = until or _script_date(text)
+        until = until or _date_with_zone(text)
         return None if until is None else until - written
     unit = 1.0
     if re.search(f"{_MILLISECONDS}$|{_MILLISECONDS}(?:beforenext|remaining|left)$", name):
@@ -331,15 +362,14 @@ def _wait(text: str, written: datetime, name: str) -> timedelta | None:
     return None
 
 
-def _script_date(text: str) -> datetime | None:
-    """Return the time of a date as JavaScript writes it; ``None`` for any other text."""
-    if (date := re.match(_SCRIPT_DATE, text)) is None:
-        return None
-    month, day, year, time, zone = date.groups()
-    try:
-        return parsedate_to_datetime(f"{day} {month} {year} {time} {zone}")
-    except ValueError:
-        return None
+def _date_with_zone(text: str) -> datetime | None:
+    """Return the time of a date of :data:`_DATES`; ``None`` for any other text."""
+    for pattern in _DATES:
+        if date := re.match(pattern, text):
+            parts = (date[name] for name in ("day", "month", "year", "time", "zone"))
+            with contextlib.suppress(ValueError):  # no such day
+                return parsedate_to_datetime(" ".join(parts))
+    return None
 
 
 def _duration(text: str) -> timedelta:
@@ -348,13 +378,13 @@ def _duration(text: str) -> timedelta:
         hours, minutes, seconds = map(float, clock.groups())
         return timedelta(hours=hours, minutes=minutes, seconds=seconds)
     parts = re.findall(rf"(?ai)({_AMOUNT})\s?({_UNIT})", text)
-    return timedelta(seconds=sum(float(amount) * _UNITS[_unit(unit)] for amount, unit in parts))
+    return timedelta(seconds=sum(float(amount) * _seconds_of(unit) for amount, unit in parts))
 
 
-def _unit(word: str) -> str:
-    """Return the short form of a unit of time."""
-    word = word.lower()
-    return "ms" if word.startswith(("ms", "milli")) else word[0]
+def _seconds_of(unit: str) -> float:
+    """Return the seconds of a unit of time."""
+    units = _SECONDS_OF_UNIT.items()
+    return next(seconds for words, seconds in units if re.fullmatch(f"(?ai){words}", unit))
 
 
 def _in_words(words: str, written: datetime) -> timedelta | None:
@@ -362,17 +392,22 @@ def _in_words(words: str, written: datetime) -> timedelta | None:
     words = re.sub(_NUMBER_WORD, lambda match: _NUMBER_WORDS[match[0].lower()], words)
     for pattern in (_WORDS, _BARE_WORDS, _WORDS_BEHIND):
         if match := re.search(pattern, words):
-            return _wait(match["when"], written, "")
-    if chinese := re.search(_CHINESE, words):
-        seconds = {"秒": 1, "分": 60, "小": 3_600}[chinese[2]]
-        return timedelta(seconds=float(chinese[1]) * seconds)
-    for match in re.finditer(_ANNOUNCED, words):
+            wait = _wait(match["when"], written, "")
+            return wait if _is_near(wait) or not re.fullmatch(_LOCAL, match["when"]) else None
+    for match in [*re.finditer(_ANNOUNCED, words), *re.finditer(_AT_THE_END, words)]:
         before = words[max(match.start() - LONGEST_VALUE, 0) : match.start()]
         wait = _wait(match["when"], written, "")
-        is_wait = re.search(_NOT_ANNOUNCED, before) is None
-        if is_wait and wait is not None and wait <= _LONGEST_ANNOUNCED:
+        if _is_near(wait) and re.search(_NOT_ANNOUNCED, before) is None:
             return wait
     return None
+
+
+def _is_near(wait: timedelta | None) -> bool:
+    """Return whether a wait is short enough to be one, though its words leave a doubt.
+
+    A time without a zone may be of any: if it is within the hour, it is of UTC.
+    """
+    return wait is not None and wait <= _LONGEST_ANNOUNCED
 
 
 def _limits(text: str, written: datetime) -> Iterator[tuple[float | None, timedelta | None]]:

@@ -34,6 +34,7 @@ from chatmagic.protocol.response_errors import (
 from chatmagic.safe_text import one_line
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LIMITED = "The service says that the limit is reached"
 KEY = Secret("key-7d1f-throw-away")
 LIMIT = {
     "error": "rate limit exceeded",
@@ -102,12 +103,23 @@ def test_a_burst_is_not_the_end_of_the_credits(reset: str, seconds: int, hint: s
         (401, b"", AuthenticationError, "The service did not accept the key ("),
         (403, {"error": "invalid api key"}, AuthenticationError, "The service did not accept the"),
         (403, {"error": "flagged"}, RequestRejectedError, "The service refused: "),
+        (
+            403,
+            {"message": "API rate limit exceeded for you. Authenticate."},
+            RateLimitError,
+            LIMITED,
+        ),
+        (403, {"message": "Out of call volume quota. Wait."}, RateLimitError, LIMITED),
+        (403, {"error": "Quota for group 'default' was exceeded"}, RateLimitError, LIMITED),
+        (400, {"error": {"code": "rate_limit_exceeded"}}, RateLimitError, LIMITED),
+        (400, {"code": "Throttling.RateQuota", "message": "no"}, RateLimitError, LIMITED),
+        (498, {"error": {"code": "capacity_exceeded"}}, RateLimitError, LIMITED),
         (403, b"", RequestRejectedError, "The service, or a firewall in front of it, refused the"),
         (404, b"Not Found", NotUnderstoodError, "There is no chat service at this address: "),
         (404, {"error": "no model x"}, NotUnderstoodError, "The service does not know the model: "),
         (407, b"", ServiceError, "The proxy requires a name and a password ("),
         (408, b"", ServiceError, "The service, or a proxy in front of it, failed ("),
-        (429, {"error": "slow down"}, RateLimitError, "The service says that the limit is reached"),
+        (429, {"error": "slow down"}, RateLimitError, LIMITED),
         (429, {"error": "see your billing"}, RateLimitError, "The account has too few credits"),
         (500, b"", ServiceError, "The service, or a proxy in front of it, failed ("),
         (502, {"error": "no"}, ServiceError, "A proxy got no answer from the service: "),
@@ -361,12 +373,14 @@ def test_any_error_says_how_long_to_wait(value: str, words: str, status: int) ->
         (503, {"error": "loading", "estimated_time": 20.0}, [], 20),
         (503, {"error": "busy"}, [("retry-after-ms", "1500")], 1.5),
         (503, {"error": "busy"}, [("x-ratelimit-reset-requests", "120ms")], None),
+        (503, b"", [("x-ratelimit-reset", "34"), ("x-ratelimit-remaining", "0")], 34),
+        (500, b"", [("x-ratelimit-reset", "34"), ("x-ratelimit-remaining", "0")], None),
     ],
 )
 def test_a_wait_is_read_from_headers_and_bodies(
     status: int, body: object, headers: list[tuple[str, str]], wait: float | None
 ) -> None:
-    """The end of a window counts only for a limit."""
+    """The end of a window counts only for a limit, and of an exhausted one for an overload."""
     error = told(status, body.encode() if isinstance(body, str) else body, headers)
     assert error.retry_after == (None if wait is None else NOW + timedelta(seconds=wait))
 

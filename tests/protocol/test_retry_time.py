@@ -319,6 +319,32 @@ FORMS_OF_FIVE_SECONDS = (
     ("X-RateLimit-Reset: Thu Jan 01 2026 10:30:05 GMT+0100 (Central European Time)", None, ""),
     ("X-RateLimit-Reset: 9, 5\nX-RateLimit-Remaining: 3, 0", None, ""),
     ("X-RateLimit-Reset: 3, 5\nX-RateLimit-Remaining: 0", None, ""),
+    ("Retry-After: 5;jitter=2", None, ""),
+    ("Retry-After: Thu, 01 Jan 2026 09:30:05 +0000", None, ""),
+    ("Retry-After: Thu, 01 Jan 2026 10:30:05 +0100", None, ""),
+    ("Retry-After: Wed, 01 Jan 2026 09:30:05 GMT", None, ""),
+    ("X-RateLimit-Reset: 5;w=60", None, ""),
+    ("X-Retry-In: 5000000us", None, ""),
+    ("", {"penalty": "5s"}, ""),
+    ("", {"next": {"at": 1767259805}}, ""),
+    ("", {"nextAccessTime": "2026-Jan-01 09:30:05+0000 UTC"}, ""),
+    ("", None, "Bitte versuchen Sie es in 5 Sekunden erneut."),
+    ("", None, "Warten Sie 5 Sek."),
+    ("", None, "Veuillez réessayer dans environ 5 secondes"),
+    ("", None, "Inténtalo de nuevo en 5 segundos."),
+    ("", None, "Espere 5 segundos"),
+    ("", None, "Tente novamente em 5 segundos"),
+    ("", None, "Riprova tra 5 secondi"),
+    ("", None, "5秒後に再試行してください"),
+    ("", None, "5초 후에 다시 시도하세요"),
+    ("", None, "请等待 5 秒"),
+    ("", None, "Rate limited, 5s"),
+    ("", None, "penalty: 5s"),
+    ("", None, "Slow down (5s)."),
+    ("", None, "Claude AI usage limit reached|1767259805"),
+    ("", None, "The limit resets at 1767259805."),
+    ("", None, "Your limit will reset at 2026-01-01 09:30:05"),
+    ("", None, "max rate reached: retry-in 5s"),
 )
 
 
@@ -346,8 +372,42 @@ def test_a_refusal_names_a_wait_in_any_form(header: str, body: object, words: st
         ("Over the limit in 7 days", None),
         ("3 tokens in 1s are allowed, so hold off for 4s", None),
         ("3 tokens in 1s are allowed. Hold off for 4s", 4),
+        ("Versuchen Sie es in 1 Minute und 5 Sekunden erneut", 65),
+        ("Réessayez dans 2 minutes et 3 secondes", 123),
+        ("Erlaubt sind 3 Anfragen in 60 Sekunden", None),
+        ("Límite: 10 solicitudes en 60 segundos", None),
+        ("Limite de 5 requêtes dans 60 secondes", None),
+        ("一分钟 3 次, 等待 9 秒", None),
+        ("Zeitüberschreitung nach 30 Sekunden", None),
+        ("Quota window: 60s", None),
+        ("Request timeout (30s)", None),
+        ("Rate limit of 10 per 60s exceeded", None),
+        ("Slow down, 5 days", None),
+        ("model llama:7d", None),
+        # A time of day without a zone, eight hours before the service's own.
+        ("Your limit will reset at 2026-01-01 17:30:05", None),
+        ("Your limit will reset at 2026-01-01 17:30:05 UTC", 28_805),
+        ("Retry at 9767259805", None),
     ],
 )
 def test_numbers_may_be_words(words: str, wait: float | None) -> None:
     """And the language may be another one."""
     assert seconds(retry_time.retry_after([], NOW, (), words)) == wait
+
+
+APISIX = "X-AI-RateLimit-Remaining-a: 0\nX-AI-RateLimit-Reset-a: 5"
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        (APISIX, 5),
+        (APISIX.replace("0\n", "7\n"), None),
+        ("X-RateLimit-Reset: 5", None),
+        ('RateLimit: "burst";r=0;t=5', 5),
+    ],
+)
+def test_a_failure_waits_only_for_an_exhausted_limit(headers: str, wait: float | None) -> None:
+    """As of gateways that refuse for a limit with 503."""
+    until = retry_time.limit_reset(pairs(headers), NOW, [("resetat", "9")], is_failure=True)
+    assert seconds(until) == wait

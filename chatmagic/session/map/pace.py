@@ -33,8 +33,10 @@ _PAYMENT_REQUIRED: Final = 402
 _FORBIDDEN: Final = 403
 _REFUSED: Final = 400
 _SERVERS_FAULT: Final = 500
-_NOTHING_DONE: Final = {503, 529}
-"""Statuses of a service that is overloaded or not ready, which has done nothing."""
+_NOTHING_DONE: Final = {425, 503, 529}
+"""Statuses of a service that is overloaded or not ready, or that refused too early a request."""
+_PERHAPS_DONE: Final = {408, 409, 424}
+"""Statuses of a refusal after which a part of the work may have been done."""
 
 Problem = ChatError | ChatInterrupted
 
@@ -146,7 +148,7 @@ def may_be_paid(problem: Problem | None) -> bool:
     """
     if isinstance(problem, ServiceError):
         status = _status(problem)
-        return status is None or status >= _SERVERS_FAULT
+        return status is None or status >= _SERVERS_FAULT or status in _PERHAPS_DONE
     return isinstance(problem, CutOffError | RequestTimeoutError)
 
 
