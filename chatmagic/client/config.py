@@ -33,6 +33,7 @@ from chatmagic.client.servers import (
     known_servers,
     server_address,
 )
+from chatmagic.client.user_key_file import key_in_file, keys_in_file
 from chatmagic.errors import InputError, NotConnectedError
 from chatmagic.protocol.api_key import AUTH_WAYS, Auth, Secret, redacted
 from chatmagic.protocol.other_protocols import refuse_other_protocol
@@ -286,7 +287,7 @@ def known_keys() -> tuple[Secret, ...]:
     path = _value(file_name)
     return (
         *([] if key is None else [key]),
-        *(key_store.keys_in_file(path) if path else []),
+        *(keys_in_file(path) if path else []),
         *key_store.kept_keys(),
         *getattr(kernel, "typed", {}).values(),
         *filter(None, map(Secret.or_none, map(_value, getattr(kernel, "agreed", {}).values()))),
@@ -372,7 +373,7 @@ def _environments_key() -> tuple[Secret, str, tuple[Note, ...]]:
     name, file_name = KEY_VARIABLES
     if _value(name):
         return usable_key(Secret.or_none(_value(name)), name), name, ()
-    key, warnings = key_store.key_in_file(_value(file_name))
+    key, warnings = key_in_file(_value(file_name))
     return usable_key(key, file_name), file_name, warnings
 
 

@@ -27,6 +27,7 @@ from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.proxies import proxy_of
 from chatmagic.client.transport import HttpTransport
+from chatmagic.client.user_key_file import KEY_FILE_VARIABLE
 from chatmagic.errors import ChatError
 from chatmagic.models import Message
 from chatmagic.protocol.api_key import redacted
@@ -247,9 +248,9 @@ def files(examination: Examination) -> Iterator[Line]:
         todo = "A shell saves its conversations there: make it writable, or set XDG_STATE_HOME."
         yield Line("!!" if examination.place == "doctor" else "!", "files", words, todo)
         return
-    named, _ = config.environment_setting(key_store.KEY_FILE_VARIABLE)
+    named, _ = config.environment_setting(KEY_FILE_VARIABLE)
     paths = [Path(named).expanduser()] if named else []
-    paths.append(key_store.open_store().folder / key_store.FILE)
+    paths.append(key_store.open_store().file.path)
     paths += sorted((state / "shell").glob("*.json"))
     modes = {
         path: path.stat().st_mode & 0o777
