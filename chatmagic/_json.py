@@ -36,6 +36,8 @@ def whole_number(value: object) -> int | None:
     Args:
         value: any JSON value.
     """
+    if value is None:
+        return None
     if isinstance(value, str) and value.strip().isdecimal() and value.isascii():
         # No real figure is longer, and int() refuses more than 4,300 digits.
         value = int(value) if len(value) <= 18 else None  # noqa: PLR2004
@@ -103,8 +105,7 @@ def whole_text(value: object) -> str | None:
     Args:
         value: any JSON value.
     """
-    string = text_or_none(value)
-    return None if string is None else without_lone_surrogates(string)
+    return without_lone_surrogates(value) if isinstance(value, str) and value else None
 
 
 def known_items(**items: Any) -> dict[str, Any]:

@@ -123,11 +123,11 @@ class Usage:
         Args:
             value: any JSON value.
         """
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             return None
         # This must be quick: some servers send the counts with each chunk of a stream.
         details = value.get("completion_tokens_details")
-        items = {**details, **value} if isinstance(details, Mapping) else value
+        items = {**details, **value} if isinstance(details, dict) else value
         counts = [_count(items.get(name)) for name in cls.__match_args__]
         return None if counts.count(None) == len(counts) else cls(*counts)
 

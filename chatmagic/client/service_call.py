@@ -79,11 +79,12 @@ class ServiceCall:
             self._sent = True
             self._began_at = monotonic()
             exchange = self._exchange = self._send()
-            self._tracker.note_requests(exchange.headers, self._came_at)
+            came_at = self._came_at
+            self._tracker.note_requests(exchange.headers, came_at)
             good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
             if not good or exchange.status == HTTPStatus.NO_CONTENT:
                 raise self._refusal()  # noqa: TRY301 - it closes, too
-            self.header_facts = crediting.reply_facts(exchange.headers, self._came_at)
+            self.header_facts = crediting.reply_facts(exchange.headers, came_at)
             self._tracker.note_credits(self.header_facts["credits"])
             return self  # noqa: TRY300 - an interrupt here closes the connection too
         except BaseException as error:

@@ -91,7 +91,7 @@ class StreamedEvents:
             raise self._errors.too_large("text")
         finish_reason = self._builder.finish_reason
         # An event without choices may be an error if no text came after it.
-        complaint = ErrorBody.from_json(self._foreign)
+        complaint = None if self._foreign is None else ErrorBody.from_json(self._foreign)
         if finish_reason == "error" or (complaint and not done and finish_reason is None):
             raise self._errors.stated(complaint or ErrorBody())
         if self._foreign and not self._builder.begun:

@@ -209,6 +209,8 @@ class KeyRedactor:
 
     def rest(self) -> str:
         """Return :attr:`held` as final, because no more text arrives."""
+        if not self._held:
+            return ""
         held = self.held
         self.has_removed = self.has_removed or held != self._held
         self._held = ""

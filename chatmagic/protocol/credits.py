@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -68,7 +68,8 @@ def reply_facts(headers: Headers, now: datetime) -> dict[str, Any]:
         headers: as for :func:`from_headers`.
         now: as for :func:`from_headers`.
     """
-    return {"credits": from_headers(headers, now), "date": date(headers)}
+    own_date = date(headers)
+    return {"credits": _credits(headers, now, own_date, None), "date": own_date}
 
 
 def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None) -> Credits | None:
@@ -83,9 +84,15 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     Returns:
         The known figures; ``None`` if there are none.
     """
-    if body is None and _values(tuple(headers)).keys().isdisjoint(_FIGURES):
+    return _credits(headers, now, date(headers), body)
+
+
+def _credits(
+    headers: Headers, now: datetime, own_date: datetime | None, body: ErrorBody | None
+) -> Credits | None:
+    """Return the credits of a response with its own date, as :func:`from_headers`."""
+    if body is None and _FIGURES.isdisjoint(values_by_name(tuple(headers))):
         return None
-    own_date = date(headers)
     seen_at = own_date or now.astimezone(UTC)
     counts = _counts(headers, body)
     reset = _named_reset(headers, body, seen_at)
@@ -273,7 +280,7 @@ def header_value(
         name: the header's name in small letters.
         read: returns the value of a text; ``None`` if it is malformed.
     """
-    found = _values(tuple(headers)).get(name)
+    found = values_by_name(tuple(headers)).get(name)
     if found is None:
         return None
     texts = [text for value in found for text in _parts(value.strip()) if text]
@@ -286,11 +293,14 @@ def _parts(value: str) -> list[str]:
     return re.split(JOINT, value) if "," in value else [value]
 
 
-@lru_cache(8)
-def _values(headers: tuple[tuple[str, str], ...]) -> dict[str, list[str]]:
+@lru_cache(16)
+def values_by_name(headers: tuple[tuple[str, str], ...]) -> Mapping[str, list[str]]:
     """Return the values of headers by their names in small letters.
 
     Ten names are looked up in each answer.
+
+    Args:
+        headers: names, in any case, and values; a name may occur several times.
     """
     values: dict[str, list[str]] = {}
     for name, value in headers:

@@ -135,6 +135,10 @@ class ReplyBuilder:
     @property
     def facts(self) -> BodyFacts:
         """The facts beside the text so far; the latest value of each counts."""
+        return BodyFacts(**self._named_facts())
+
+    def _named_facts(self) -> dict[str, Any]:
+        """Return the facts beside the text so far, by their names."""
         # These two come in fragments, as the text does.
         held = self._thought_keys.held + self._splitter.held[0]
         thoughts = "".join([*self._thoughts, held]).strip()
@@ -142,7 +146,7 @@ class ReplyBuilder:
         facts = {**self._facts, "refusal": refusal or None, "reasoning": thoughts or None}
         without = {name: self._without_keys(fact) for name, fact in facts.items()}
         self._has_key_in_facts = self._has_key_in_facts or without != facts
-        return BodyFacts(**without)
+        return without
 
     def _without_keys(self, fact: Any) -> Any:
         """Return a fact; a text without the keys."""
@@ -251,9 +255,8 @@ class ReplyBuilder:
 
     def rest(self) -> str:
         """Return the text that was held, because no more text arrives."""
-        text = self._held
+        text = self._keep(without_lone_surrogates(self._held))
         self._held = ""
-        text = self._keep(without_lone_surrogates(text))
         thoughts, held = self._splitter.rest()
         self._think(thoughts)
         self._add_thoughts(self._thought_keys.rest())
@@ -293,7 +296,7 @@ class ReplyBuilder:
             known: the facts beside the body, such as those of its headers, by the names of a
                 reply's facts.
         """
-        facts = {**shared_fields(self.facts, BodyFacts), **known}
+        facts = {**self._named_facts(), **known}
         text = self.text
         if facts["reasoning"] is None:
             thoughts, text = split_unopened(text)

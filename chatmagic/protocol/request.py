@@ -25,6 +25,9 @@ NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
 """Fields that a request's digest leaves out: the model's name, and the request for token counts."""
 
 
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """Body of a request (fact 3).
@@ -103,7 +106,7 @@ class Request:
             ValueError: JSON cannot represent a value in ``extra``.
         """
         try:
-            text = json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False)
+            text = _ENCODER.encode(self.to_json())
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"the request cannot be written as JSON: {error}") from None
         return without_lone_surrogates(text).encode()

@@ -8,6 +8,7 @@ without the key.
 
 from __future__ import annotations
 
+import codecs
 import html
 import json
 import math
@@ -406,7 +407,7 @@ def body_text(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
     encoding: str = json.detect_encoding(body)
     if encoding.startswith("utf-8"):
         try:
-            return body.decode("utf-8-sig")
+            return body.removeprefix(codecs.BOM_UTF8).decode()
         except UnicodeDecodeError:
             named = re.search(_CHARSET, header(headers, "content-type"))
             encoding = named[1] if named else "utf-8-sig"
@@ -420,10 +421,8 @@ def header(headers: Sequence[tuple[str, str]], name: str) -> str:
         headers: the response's headers.
         name: the header's name, in lower case.
     """
-    for key, value in headers:
-        if key.lower() == name:
-            return value
-    return ""
+    values = crediting.values_by_name(tuple(headers)).get(name)
+    return values[0] if values else ""
 
 
 def safe_excerpt(text: str, keys: Iterable[Secret], limit: int = EXCERPT) -> str:
