@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import urllib3
 from requests import PreparedRequest
@@ -21,6 +21,7 @@ from chatmagic.client.connections import (
     TlsConnection,
 )
 from chatmagic.client.current_exchange import CURRENT
+from chatmagic.client.endpoint import Timeout
 from chatmagic.client.kept_exchange import PlainAnswer, request_head
 from chatmagic.client.socks_sockets import SOCKS_SCHEMES
 
@@ -69,21 +70,41 @@ class _PlainPool(HTTPConnectionPool):
             conn.rest()
         super()._put_conn(conn)
 
-    def kept_connection(self) -> Connection | None:
-        """Return a connection that can be used at once; ``None`` if one must be made.
+    def connection(self, seconds: float | None) -> Connection | None:
+        """Return a connection for a request, kept or new; ``None`` if urllib3 makes the request.
 
         A proxy may want a request of another form, and a key in the address has no cached head.
+
+        Args:
+            seconds: time limit for a new connection; ``None`` is unlimited.
         """
-        if self.proxy is not None or CURRENT.shared.auth == "query" or self.pool is None:
+        has_other_form = self.proxy is not None or CURRENT.shared.auth == "query"
+        if has_other_form or CURRENT.only_connects or self.pool is None:
             return None
+        return _usable(self.pool) or self._new_connection(seconds)
+
+    def _new_connection(self, seconds: float | None) -> Connection:
+        """Return a connection that is made now."""
+        made: Any = self._new_conn()
+        made.timeout = seconds
         try:
-            kept: Connection | None = self.pool.get(block=False)
-        except queue.Empty:
-            return None
-        if kept is None or kept.is_connected:
-            return kept
-        kept.close()
+            made.connect()
+        except BaseException:
+            made.close()
+            raise
+        return cast("Connection", made)
+
+
+def _usable(waiting: queue.LifoQueue[Any]) -> Connection | None:
+    """Return a kept connection that can be used at once; ``None`` if one must be made."""
+    try:
+        kept: Connection | None = waiting.get(block=False)
+    except queue.Empty:
         return None
+    if kept is None or kept.is_connected:
+        return kept
+    kept.close()
+    return None
 
 
 class _TlsPool(_PlainPool, HTTPSConnectionPool):
@@ -120,7 +141,7 @@ class KeyedAdapter(HTTPAdapter):
         body: bytes | None,
         headers: Mapping[str, str],
         *,
-        timeout: urllib3.Timeout,
+        timeout: Timeout,
         proxies: Mapping[str, str],
         verify: bool | str,
     ) -> urllib3.BaseHTTPResponse | PlainAnswer:
@@ -139,9 +160,10 @@ class KeyedAdapter(HTTPAdapter):
         if place not in self._places:
             self._places[place] = self._place(url, {**proxies}, verify)
         pool, target = self._places[place]
-        if body is not None and (kept := pool.kept_connection()) is not None:
-            head = self._head(kept, method, target, headers)
-            return kept.ask(method, head, body, pool._put_conn)  # type: ignore[no-any-return] # noqa: SLF001 - of this module
+        connection = None if body is None else pool.connection(timeout.connect)
+        if body is not None and connection is not None:
+            head = self._head(connection, method, target, headers)
+            return connection.ask(method, head, body, pool._put_conn)  # type: ignore[no-any-return] # noqa: SLF001 - of this module
         response: urllib3.BaseHTTPResponse = pool.urlopen(
             method,
             target,
@@ -150,19 +172,20 @@ class KeyedAdapter(HTTPAdapter):
             retries=self.max_retries,
             redirect=False,
             assert_same_host=False,
-            timeout=timeout,
+            # From there on the exchange's clock keeps the time limits.
+            timeout=urllib3.Timeout(connect=timeout.connect, read=timeout.first_byte),
             preload_content=False,
             decode_content=False,
         )
         return response
 
     def _head(
-        self, kept: Connection, method: str, target: str, headers: Mapping[str, str]
+        self, connection: Connection, method: str, target: str, headers: Mapping[str, str]
     ) -> bytes:
         """Return the head of a request, which is made once."""
-        name = (kept.host, kept.port, method, target, *headers.items())
+        name = (connection.host, connection.port, method, target, *headers.items())
         if name not in self._heads:
-            place = (kept.host, kept.port, kept.default_port)
+            place = (connection.host, connection.port, connection.default_port)
             self._heads[name] = request_head(method, target, headers, place)
         return self._heads[name]
 

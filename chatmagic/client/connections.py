@@ -160,7 +160,7 @@ class Connection(HTTPConnection):
     def ask(
         self, method: str, head: bytes, body: bytes, release: Callable[[object], object]
     ) -> PlainAnswer | urllib3.HTTPResponse:
-        """Send a request on this connection, which is connected; return its answer.
+        """Send a request on this connection, which is connected, and return its answer.
 
         Args:
             method: the HTTP method.

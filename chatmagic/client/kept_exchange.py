@@ -1,9 +1,9 @@
-"""Request and answer on a kept connection: one write, and for most answers one read.
+"""Request and answer on a connection: one write, and for most answers one read.
 
-``urllib3`` makes and keeps the connections. Its request and its response take three times the CPU
-of the exchange itself, which counts in a map of many rows. So the head of a request is made once,
-and the answer that most services send is read here: one of known length, whose head is a few plain
-lines. Any other answer is left to ``http.client``.
+``urllib3`` describes and keeps the connections. Its request and its response take three times the
+CPU of the exchange itself, which counts in a map of many rows. So the head of a request is made
+once, and the answer that most services send is read here: one of known length, whose head is a few
+plain lines. Any other answer is left to ``http.client``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,12 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol
 
-_STATUS_LINE: Final = re.compile(r"HTTP/1\.1 ([2-9][0-9][0-9])(?: [^\0]*)?")
-_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NAME: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_HEAD: Final = re.compile(
+    rf"HTTP/1\.1 ([2-9][0-9][0-9])(?: [^\r\n\0]*)?((?:\r\n{_NAME}:[^\r\n\0]*)*)"
+)
+"""Head without a folded or an odd line."""
+_FIELD: Final = re.compile(rf"\r\n({_NAME}):[ \t]*([^\r\n]*)")
 _LENGTH: Final = re.compile(r"[0-9]{1,15}")
 _MOST_FIELDS: Final = 100
 """Largest number of header fields, as of ``http.client``."""
@@ -75,23 +79,18 @@ def plain_head(head: bytes) -> PlainHead | None:
     Args:
         head: the bytes before the blank line.
     """
-    first, *lines = head.decode("latin-1").split("\r\n")
-    status_line = _STATUS_LINE.fullmatch(first)
-    is_odd = head.count(b"\r") != len(lines) or head.count(b"\n") != len(lines) or b"\0" in head
-    if status_line is None or is_odd or len(lines) > _MOST_FIELDS:
+    whole = _HEAD.fullmatch(head.decode("latin-1"))
+    if whole is None:
         return None
-    status = int(status_line[1])
-    headers: dict[str, str] = {}
-    for line in lines:
-        name, _, value = line.partition(":")
-        if _NAME.fullmatch(name) is None or len(name) == len(line):
-            return None
-        headers[name] = value.strip(" \t")
+    status = int(whole[1])
+    fields = _FIELD.findall(whole[2])
+    headers = {name: value.rstrip(" \t") for name, value in fields}
     values = {name.lower(): value for name, value in headers.items()}
     length = _LENGTH.fullmatch(values.get("content-length", ""))
     if (
         length is None
-        or len(values) < len(lines)
+        or len(values) < len(fields)
+        or len(fields) > _MOST_FIELDS
         or status in _WITHOUT_BODY
         or "transfer-encoding" in values
         or values.get("connection", "keep-alive").lower() != "keep-alive"

@@ -291,6 +291,7 @@ def certificate_bundle() -> tuple[str, str] | None:
 
     The first two are those of requests, in its order; OpenSSL and Python know the third.
     """
-    variables = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
-    named = ((name, os.environ.get(name, "")) for name in variables)
-    return next(((name, path) for name, path in named if path), None)
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"):
+        if path := os.environ.get(name):
+            return name, path
+    return None

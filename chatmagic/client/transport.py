@@ -172,8 +172,7 @@ class HttpTransport:
                 url,
                 body,
                 _joined(headers, self.setup.extra_headers),
-                # From there on the clock keeps the timeouts.
-                timeout=urllib3.Timeout(connect=timeout.connect, read=timeout.first_byte),
+                timeout=timeout,
                 proxies=proxies_for(self._url),
                 verify=True if bundle is None else bundle[1],
             )
@@ -209,9 +208,9 @@ class HttpExchange:
         """
         self.status = raw.status
         self.headers = tuple(raw.headers.items())
-        server = header(self.headers, "server")
+        is_named = header(self.headers, "server").startswith(EMULATOR_SERVER)
         # Any server can send the header: it counts at an address where no other can listen.
-        is_emulator = server.startswith(EMULATOR_SERVER) and _started_emulators.is_one(origin(url))
+        is_emulator = is_named and _started_emulators.is_one(origin(url))
         self.origin: Origin = "emulator" if is_emulator else "live"
         self._raw = raw
         self._is_here = False

@@ -124,9 +124,24 @@ def exchange(sending: Sending, links: Sequence[Link]) -> Answer:
         ChatError: a link refuses it; nothing was sent.
         ChatInterrupted: it was stopped before it was sent.
     """
-    if not links:
-        return send_request(sending)
-    return links[0](sending, partial(exchange, links=links[1:]))
+    return joined(links)(sending)
+
+
+def joined(links: Sequence[Link]) -> Callable[[Sending], Answer]:
+    """Return one step that consists of links and of the sending behind them.
+
+    Args:
+        links: the links, the first one first.
+    """
+    step = send_request
+    for link in reversed(links):
+        step = partial(_before, link, step)
+    return step
+
+
+def _before(link: Link, proceed: Callable[[Sending], Answer], sending: Sending) -> Answer:
+    """Return the answer of a link that goes before a step."""
+    return link(sending, proceed)
 
 
 def send_request(sending: Sending) -> Answer:

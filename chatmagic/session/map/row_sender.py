@@ -16,7 +16,7 @@ from chatmagic.protocol.request import Request
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import Environment
-from chatmagic.session.exchange import Link, Sending, exchange
+from chatmagic.session.exchange import Link, Sending, joined
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.ledger_row import service_of
 from chatmagic.session.map.shared_files import FolderPause
@@ -63,7 +63,7 @@ class RowSender:
         self.place: Place = environment.place if clients.given is None else "python"
         """The place whose words the map's errors have."""
         self.ledger = ledger
-        self._links = links
+        self._exchange = joined(links)
         self._cell = environment.cell()[0]
 
     def connect(self) -> AbstractContextManager[Client]:
@@ -87,7 +87,7 @@ class RowSender:
             ChatInterrupted: it was stopped.
         """
         sending = Sending(client, request, digest, "map", self._cell, halt=halt, question=question)
-        answer = exchange(sending, self._links)
+        answer = self._exchange(sending)
         if isinstance(problem := answer.problem, RateLimitError) and self.pause is not None:
             self.pause.extend(problem.retry_after)
         self.ledger.note_tokens(request, answer.reply)
