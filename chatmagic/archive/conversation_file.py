@@ -18,7 +18,7 @@ from chatmagic.archive.restore import turn_of
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Entry
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record, is_sealed, sealed
-from chatmagic.conversation.state import pass_by
+from chatmagic.conversation.slots import pass_by
 from chatmagic.conversation.steering import STEERING, Item, ThreadStart, TurnSteering
 from chatmagic.conversation.template import bare
 from chatmagic.conversation.turn import MAIN, Turn

@@ -84,28 +84,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Final, Self
+from typing import Self
 
 from chatmagic.conversation.cell_order import Layout
+from chatmagic.conversation.page_following import followed
+from chatmagic.conversation.positions import Positions
+from chatmagic.conversation.slots import Slot, live, pass_by, reply_of
 from chatmagic.conversation.staleness import Causes
-from chatmagic.conversation.state import (
-    Change,
-    ChangeKind,
-    Slot,
-    State,
-    arranged,
-    live,
-    pass_by,
-    place_below,
-    reply_of,
-    with_slot,
-)
+from chatmagic.conversation.state import Change, State
 from chatmagic.conversation.steering import Item, Replacement
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.turn import IN_NOTEBOOK, Turn
 from chatmagic.conversation.window import BELOW_ALL, Position, QuestionPlace, Window
 from chatmagic.errors import InputError
-
-IN_NOTEBOOK: Final = "a cell of the notebook"
 
 
 def _in_notebook(_cell: str) -> str:
@@ -128,7 +118,7 @@ class Conversation:
         self.label: Callable[[str], str] = _in_notebook
         """Function that returns a cell's name for people by its hash."""
         self._thread: str | None = None
-        self._passed: tuple[tuple[Slot, ...], Position] = (), Position()
+        self._positions = Positions()
 
     @classmethod
     def from_items(cls, items: Iterable[Item]) -> Self:
@@ -147,8 +137,6 @@ class Conversation:
         conversation = cls()
         conversation._now = State(slots, next_number=max(asked, default=0) + 1, asked=asked)
         return conversation
-
-    # --- its content -----------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         """Return the counts only, which are the same in every run."""
@@ -209,12 +197,12 @@ class Conversation:
     @property
     def undo_depth(self) -> int:
         """The number of changes that :meth:`undo` can take back."""
-        return len(self._now.done)
+        return len(self._now.history.done)
 
     @property
     def redo_depth(self) -> int:
         """The number of changes that :meth:`redo` can redo; empty steps do not count."""
-        return len(self._now.undone)
+        return len(self._now.history.undone)
 
     def of_thread(self, name: str) -> Self:
         """Return a view of this conversation with the turns of one thread only.
@@ -249,8 +237,6 @@ class Conversation:
         turn = reply_of(newest)
         return None if turn is None else live(self._now.slots).get(turn.first)
 
-    # --- what a request carries, and what is stale -----------------------------------------------
-
     def window(self, at: QuestionPlace = BELOW_ALL, *, last: int | None = None) -> Window:
         """Return the window of a request, without changing the conversation.
 
@@ -267,10 +253,11 @@ class Conversation:
                 f"last is a whole number, 0 or more, not {last!r}.",
                 hint="Leave it out to send all turns.",
             )
-        position = self._position(at)
-        if at.again is None:
+        position = self._positions.of_question(self._now, at)
+        question = self._now.question_of(at.again)
+        if question is None:
             return position.window(at.thread, last)
-        return replace(position.asked_again(self._question(at.again)), last=last)
+        return replace(position.asked_again(question), last=last)
 
     def thread_at(self, at: QuestionPlace) -> str:
         """Return the name of a request's thread, which its window has, too.
@@ -281,10 +268,11 @@ class Conversation:
         Raises:
             InputError: the repeated question has no current reply above the place.
         """
-        position = self._position(at)
-        if at.again is None:
+        position = self._positions.of_question(self._now, at)
+        question = self._now.question_of(at.again)
+        if question is None:
             return at.thread or position.thread
-        return position.replies[self._question(at.again)][1].thread
+        return position.replies[question][1].thread
 
     def above(self, at: QuestionPlace) -> tuple[Turn, ...]:
         """Return the turns of a thread above a place, including hidden turns.
@@ -292,28 +280,8 @@ class Conversation:
         Args:
             at: the place of a new question.
         """
-        position = self._position(at)
+        position = self._positions.of_question(self._now, at)
         return tuple(position.lines.get(at.thread or position.thread, ()))
-
-    def _position(self, at: QuestionPlace) -> Position:
-        """Return the turns and the steering above a place, for reading.
-
-        Raises:
-            InputError: the repeated question has no current reply above the place.
-        """
-        question = self._question(at.again)
-        slots, index = with_slot(self._now.slots, at.owner, at.order, question or None)
-        slot = slots[index]
-        own = slot.items if at.owner is None else slot.of_execution(at.execution)
-        position = place_below((replace(slot, items=own),), self._below(slots[:index]))
-        if at.again is not None and question not in position.replies:
-            raise InputError("That turn is not in the conversation any more. Nothing was sent.")
-        return position
-
-    def _question(self, again: int | None) -> int:
-        """Return the number of the first turn with a repeated question; 0 for any other."""
-        asked = self._now.asked.get(again or 0)
-        return 0 if asked is None else asked.first
 
     def causes(self, layout: Layout | None = None) -> Causes:
         """Return the causes for which live turns are stale (rule 9), and the marks of cells.
@@ -322,7 +290,7 @@ class Conversation:
             layout: a new order of the cells, for the causes after following it; ``None`` for the
                 present one.
         """
-        now = self._now if layout is None else _followed(self._now, layout)[0]
+        now = self._now if layout is None else followed(self._now, layout)[0]
         return Causes(now, self.cells, self.label)
 
     def stale_turns(self) -> tuple[Turn, ...]:
@@ -330,22 +298,9 @@ class Conversation:
         causes = self.causes()
         return tuple(turn for turn in self.turns if causes.cause_of(turn.number) is not None)
 
-    def _below(self, slots: tuple[Slot, ...] | None = None) -> Position:
-        """Return the place below slots, for reading; ``None`` stands for all slots.
-
-        The place below the slots of the last call is kept.
-        """
-        slots = self._now.slots if slots is None else slots
-        before, place = self._passed
-        if slots[: len(before)] != before:
-            before = ()
-            place = Position()
-        if len(slots) > len(before):
-            place = place_below(slots[len(before) :], place)
-            self._passed = slots, place
-        return place
-
-    # --- its changes ------------------------------------------------------------------------------
+    def _below(self) -> Position:
+        """Return the position below all turns, for reading."""
+        return self._positions.below(self._now.slots)
 
     def add(self, item: Item, *, order: Sequence[str] | None = None) -> Change:
         """Put an item into its slot, where it replaces the items of older executions.
@@ -359,21 +314,7 @@ class Conversation:
         Returns:
             The change; its ``came`` holds the turn with its number.
         """
-        now = self._now
-        kind: ChangeKind = "ask" if isinstance(item, Turn) else item.kind
-        if isinstance(item, Turn):
-            old = now.asked.get(item.again or 0)
-            again = item.again if old is None else old.first
-            item = replace(item, number=now.next_number, again=again)
-            now = replace(now, asked={**now.asked, item.number: item})
-            if item.again is not None:
-                kind = "retry"
-                owner = None if item.entry == "panel" else item.owner
-                item = Replacement(item, owner=owner, execution=item.execution)
-        if reply_of(item) is not None:
-            # A pick counts as a turn, too, so that a saved notebook numbers its outputs.
-            now = replace(now, next_number=now.next_number + 1)
-        self._now, change = now.with_item(kind, item, order)
+        self._now, change = self._now.with_new_item(item, order)
         return change
 
     def reset(self) -> Change:
@@ -398,7 +339,7 @@ class Conversation:
             other: the other conversation, which is not changed. Its turn numbers are larger than
                 :attr:`added`.
         """
-        self._now, change = _loaded(self._now, other._now)
+        self._now, change = self._now.loaded(other._now)
         return change
 
     def undo(self) -> Change | None:
@@ -408,13 +349,7 @@ class Conversation:
             The turns that went and came back; ``None`` if there was nothing to take back. That
             counts as a step, too, which :meth:`redo` takes back first (rule 8).
         """
-        now = self._now
-        if not now.done:
-            self._now = replace(now, void=now.void + 1)
-            return None
-        step = now.done[-1]
-        then, change = now.moved(step.kind, step.before)
-        self._now = replace(then, done=now.done[:-1], undone=(*now.undone, step))
+        self._now, change = self._now.undone()
         return change
 
     def redo(self) -> Change | None:
@@ -424,13 +359,7 @@ class Conversation:
             The turns that went and came back; ``None`` if there was no undo, or if it had nothing
             to take back. :attr:`redo_depth` distinguishes the two.
         """
-        now = self._now
-        if now.void or not now.undone:
-            self._now = replace(now, void=max(0, now.void - 1))
-            return None
-        step = now.undone[-1]
-        then, change = now.moved(step.kind, step.after)
-        self._now = replace(then, done=(*now.done, step), undone=now.undone[:-1])
+        self._now, change = self._now.redone()
         return change
 
     def hand_over(self, number: int, owner: str) -> None:
@@ -443,18 +372,7 @@ class Conversation:
             number: the turn's number; a turn that is not live is ignored.
             owner: hash of the cell.
         """
-        now = self._now
-        if number not in {turn.number for turn in live(now.slots).values()}:
-            return
-        turn = replace(now.asked[number], owner=owner, entry="cell", asker=IN_NOTEBOOK, shown=True)
-        slots = tuple(
-            # The cell has asked nothing yet.
-            replace(slot.with_turn(turn), owner=owner, newest=None)
-            if turn.first in {other.first for other in slot.turns}
-            else slot.with_turn(turn)
-            for slot in now.slots
-        )
-        self._now = replace(now, slots=slots, asked={**now.asked, number: turn})
+        self._now = self._now.with_owner(number, owner)
 
     def follow(self, layout: Layout) -> Change | None:
         """Follow the pages by rules 13, 12 and 5, in this order.
@@ -465,7 +383,7 @@ class Conversation:
         Returns:
             The change, if turns were left out.
         """
-        self._now, change = _followed(self._now, layout)
+        self._now, change = followed(self._now, layout)
         return change
 
 
@@ -478,77 +396,3 @@ def reply_name(turn: Turn, replies: Sequence[Turn]) -> str:
     """
     numbers = [reply.number for reply in replies]
     return f"reply {numbers.index(turn.number) + 1} of {len(numbers)}"
-
-
-def _loaded(now: State, other: State) -> tuple[State, Change]:
-    """Replace the live items by those of another conversation (rule 11)."""
-    if now == State() and other.done:
-        return other, Change("load", (), tuple(live(other.slots).values()))
-    if not now.asked.keys().isdisjoint(other.asked):
-        raise ValueError("turns of both conversations have the same number")
-    keys = {slot.owner: slot.key for slot in now.slots if slot.owner is not None}
-    held = {slot.key: slot for slot in now.slots}
-    after: dict[int, tuple[Item, ...]] = {}
-    for slot in other.slots:
-        key = len(held) if slot.owner is None else keys.get(slot.owner, len(held))
-        held.setdefault(key, Slot(key, slot.owner, newest=slot.newest))
-        after[key] = slot.items
-    # The loaded order counts, so the earlier slots move after it.
-    after |= {slot.key: () for slot in now.slots if slot.key not in after}
-    now = replace(
-        now,
-        slots=tuple(held.values()),
-        next_number=max(now.next_number, other.next_number),
-        asked={**now.asked, **other.asked},
-    )
-    return now.changed("load", after)
-
-
-def _followed(now: State, layout: Layout) -> tuple[State, Change | None]:
-    """Follow the pages: rules 13, 12 and 5, in this order."""
-    now = _taken_over(now, layout)
-    owners = {slot.owner for slot in now.slots if slot.owner is not None}
-    for owner in (now.away - layout.gone) & owners:
-        now = _brought_back(now, owner)
-    left = layout.gone - now.away
-    change = None
-    if after := dict.fromkeys((s.key for s in now.slots if s.items and s.owner in left), ()):
-        now, change = now.changed("removal", after)
-    return replace(now, slots=arranged(now.slots, layout.order), away=layout.gone), change
-
-
-def _taken_over(now: State, layout: Layout) -> State:
-    """Return the state in which cells take over the slots that their records name (rule 13)."""
-    slots = list(now.slots)
-    away = now.away
-    taken = {slot.owner for slot in slots}
-    for cell, named in layout.named.items():
-        if cell in taken:
-            continue
-        for index, slot in enumerate(slots):
-            owner = slot.owner
-            if owner is None or owner in layout.present or named not in {owner, *slot.earlier}:
-                continue
-            slots[index] = replace(slot, owner=cell, earlier=slot.earlier | {owner})
-            # The items that were left out with the old cell come back with the new one.
-            away = away | {cell} if owner in away else away
-            break
-    return replace(now, slots=tuple(slots), away=away)
-
-
-def _brought_back(now: State, owner: str) -> State:
-    """Return the state with the items that were left out with a cell (rule 12)."""
-    slot = next(slot for slot in now.slots if slot.owner == owner)
-    last = (
-        index
-        for index in reversed(range(len(now.done)))
-        if now.done[index].kind == "reset" or slot.key in now.done[index].after
-    )
-    index = next(last, None)
-    if index is None or now.done[index].kind != "removal":
-        return now
-    step = now.done[index]
-    others = {key: items for key, items in step.before.items() if key != slot.key}
-    left = (replace(step, before=others, after=dict.fromkeys(others, ())),) if others else ()
-    then, _ = now.moved(step.kind, {slot.key: step.before[slot.key]})
-    return replace(then, done=(*now.done[:index], *left, *now.done[index + 1 :]))

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from chatmagic._cached import cached_property
-from chatmagic.conversation.state import State, place_below, reply_of
+from chatmagic.conversation.slots import position_below, reply_of
+from chatmagic.conversation.state import State
 from chatmagic.conversation.steering import Item, Replacement
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Window
@@ -86,7 +87,7 @@ class Causes:
 
     @cached_property
     def _replies(self) -> dict[int, tuple[Turn, Window]]:
-        return place_below(self.now.slots).replies
+        return position_below(self.now.slots).replies
 
     @cached_property
     def _windows(self) -> dict[int, tuple[Turn, Window]]:

@@ -15,6 +15,8 @@ from chatmagic.models import Message, Reply, ReplyFacts, State
 
 MAIN: Final = "main"
 """The thread of a turn without a start above it."""
+IN_NOTEBOOK: Final = "a cell of the notebook"
+"""The asker of a turn whose cell has no known number."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

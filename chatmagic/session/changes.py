@@ -11,9 +11,10 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.state import Change
 from chatmagic.conversation.steering import Steering, ThreadStart, refuse_fork
 from chatmagic.conversation.window import QuestionPlace
+from chatmagic.session.ask_lock import AskLock
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Changed, Followers
-from chatmagic.session.worker import AskLock, whole
+from chatmagic.session.worker import whole
 
 CHANGE: Final = "a change of the conversation"
 """Name of such a change, for a question that has to wait for it."""

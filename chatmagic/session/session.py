@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, overload
 
 from chatmagic._fork import Lock
-from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.advice import Note, Place
 from chatmagic.archive import table
@@ -26,30 +24,25 @@ from chatmagic.conversation.question import Format
 from chatmagic.conversation.steering import instructed
 from chatmagic.conversation.window import QuestionPlace
 from chatmagic.errors import (
-    ChatInterrupted,
-    NotRecordedError,
     shown_at,
 )
 from chatmagic.models import Credits, Reply
 from chatmagic.other_tools import SESSION, missing_name
 from chatmagic.session import forms
+from chatmagic.session.ask_lock import AskLock
+from chatmagic.session.ask_run import AskRun
 from chatmagic.session.asker import Asker, Preview
-from chatmagic.session.audience import Audience
 from chatmagic.session.changes import CHANGE, Changes
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.coroutine import awaitable
-from chatmagic.session.ending import Ending, interrupted
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import (
     Ask,
-    Began,
-    Ended,
     Followers,
     Listener,
     Outcome,
     View,
 )
-from chatmagic.session.exchange import Sending, exchange
 from chatmagic.session.feature import Feature
 from chatmagic.session.features import features_of, new_ledger, replayed_file
 from chatmagic.session.map.job import Job
@@ -63,8 +56,8 @@ from chatmagic.session.map.map import run as run_map
 from chatmagic.session.map.results import Replies
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
+from chatmagic.session.model_list import listed_models
 from chatmagic.session.other_arguments import refuses_other_options
-from chatmagic.session.worker import AskLock, Worker
 
 _RowsT = TypeVar("_RowsT", bound=Table | Column | Mapping[str, Any])
 
@@ -422,70 +415,7 @@ class Session:
             ChatError: see :meth:`ask`.
             ChatInterrupted: see :meth:`ask`.
         """
-        stop = halt or Halt()
-        worker: Worker[Ending] = Worker(partial(self._work, ask, view, stop), stop.stop)
-        try:
-            with shown_at(self.place):
-                raised = worker.wait()
-                outcome = self._end(ask, view, worker.finished or Ending(), raised)
-        except BaseException as error:
-            kept = worker.finished
-            self.followers.tell(Ended(ask, None if kept is None else kept.outcome, error))
-            raise
-        self.followers.tell(Ended(ask, outcome, None))
-        return outcome
-
-    def _end(self, ask: Ask, view: View, ending: Ending, raised: BaseException | None) -> Outcome:
-        """Show the end of an ask; return its outcome, or raise the error that ended it early.
-
-        Args:
-            ask: the question.
-            view: the view that shows the ask.
-            ending: the end of its work.
-            raised: the error that interrupted the wait for the worker.
-        """
-        self.ledger.tell()
-        try:
-            if raised is None:
-                ending = ending.parsed(ask)
-            ending.show(view)
-        except KeyboardInterrupt as error:
-            raised = error
-            # The interrupt came while the last state was drawn. The turn is kept, so draw it again.
-            ending.show(view)
-        problem = ending.raised(raised)
-        for feature in self.features:
-            for line in feature.late_news(problem):
-                self.notify(line)
-        if problem is not None:
-            raise problem from None
-        return cast("Outcome", ending.outcome)
-
-    def _work(self, ask: Ask, view: View, halt: Halt, worker: Worker[Ending]) -> Ending:
-        """Do a whole ask, in a worker, while its thread of the conversation has no other ask."""
-        try:
-            ask.refuse_empty()
-            with self.lock.held(
-                ask.asker,
-                worker.caller,
-                halt,
-                waiting=lambda holder: worker.tell(partial(view.waiting, holder)),
-                threads=partial(self.asker.threads_of, ask),
-            ):
-                with self.state_lock:
-                    asking = self.asker.admitted(ask)
-                worker.tell_first(partial(view.began, asking.notes))
-                turns = self.conversation.turns
-                thread = asking.prepared.window.thread
-                self.followers.tell(Began(ask, asking.notes, turns, halt, thread))
-                ending = self.asker.asked(asking, halt, Audience(ask, self.followers, view, worker))
-                if ending.outcome is not None:
-                    self.took = ending.outcome.reply.took
-                return ending
-        except ChatInterrupted:
-            return Ending(problem=interrupted(None))
-        except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
-            return Ending(problem=error)
+        return AskRun(self, ask, view, halt or Halt()).outcome()
 
     def preview(self, ask: Ask) -> Preview:
         """Return the request of an ask; nothing is sent, kept or changed.
@@ -527,20 +457,8 @@ class Session:
         Raises:
             ChatError: there is no list, or nothing may be sent.
         """
-        halt = Halt()
         with shown_at(self.place):
-            if (file := replayed_file(self.environment)) is not None:
-                why = f"{file.name} is replayed here, and holds no list of models."
-                raise NotRecordedError(f"{why} Nothing was sent.")
-            return self.lock.alone("the list of models", partial(self._models, halt), halt)
-
-    def _models(self, halt: Halt) -> tuple[ModelList, int | None]:
-        client = self.clients.client("service", self.environment.service)
-        cell = self.environment.cell()[0]
-        sending = Sending(client, None, digest("models"), "models", cell, halt=halt)
-        answer = exchange(sending, self.features)
-        listed: ModelList = answer.whole().parsed
-        return listed, answer.took
+            return listed_models(self)
 
     def disconnect(self) -> None:
         """Forget the connection and its credits; the next ask makes its own."""

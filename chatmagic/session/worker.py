@@ -1,4 +1,4 @@
-"""Worker thread, for whose result its caller waits, and the lock that puts asks in order.
+"""Worker thread, for whose result its caller waits.
 
 Python raises an interrupt only in the main thread. So a worker sends, receives and keeps the reply,
 and finishes this work. The calling thread only waits, shows the events, and passes an interrupt on
@@ -10,16 +10,14 @@ from __future__ import annotations
 import contextvars
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from typing import Final, Generic, TypeVar
 
 from chatmagic._fork import belongs_to_process
 from chatmagic._log import log_swallowed
 from chatmagic.client.halt import Halt
-from chatmagic.errors import ChatError, ChatInterrupted, InputError
+from chatmagic.errors import ChatError
 
 _T = TypeVar("_T")
 
@@ -127,7 +125,7 @@ class Worker(Generic[_T]):
                     self.start()
                 else:
                     self.cancel()
-                self._listen()
+                self._call_until_over()
                 if self._is_left:
                     raised = self.error
                 return raised  # noqa: TRY300 - an interrupt here counts, too
@@ -152,7 +150,8 @@ class Worker(Generic[_T]):
             raise self.error
         return self._result
 
-    def _listen(self) -> None:
+    def _call_until_over(self) -> None:
+        """Call the functions that the work passes, until it has ended."""
         while not (self._is_over and self._calls.empty()):
             try:
                 # Not every system can interrupt a wait without a timeout.
@@ -163,6 +162,7 @@ class Worker(Generic[_T]):
                 call()
 
     def _run(self) -> None:
+        """Do the work in the thread, and keep its result or its error."""
         if self._begun.acquire(blocking=False):
             try:
                 self._result = self._work(self)
@@ -170,119 +170,6 @@ class Worker(Generic[_T]):
                 self.error = error
         self._is_over = True
         self._calls.put(None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Holding:
-    """Work that is under way.
-
-    Args:
-        asker: name of the work, in words.
-        worker: the thread that does it.
-        thread: name of the conversation's thread that it is in; ``None`` holds all.
-    """
-
-    asker: str
-    worker: int
-    thread: str | None
-
-
-class AskLock:
-    """Lock of a session: one ask at a time in a thread of the conversation.
-
-    Asks of threads that share no turns run at the same time. A change of the conversation runs
-    alone. An ask that waits gets the name of the other one.
-    """
-
-    def __init__(self) -> None:
-        """Start free."""
-        self._held: list[_Holding] = []
-        self._changed = threading.Condition()
-        belongs_to_process(self)
-
-    def leave_to_parent(self) -> None:
-        """Be held by the thread alone that has forked, if it does."""
-        self._held = [entry for entry in self._held if entry.worker == threading.get_ident()]
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def held(
-        self,
-        asker: str,
-        caller: int,
-        halt: Halt,
-        waiting: Callable[[str], object] = str,
-        threads: Callable[[], Sequence[str]] | None = None,
-    ) -> Iterator[None]:
-        """Return a context that holds the lock; entered in a worker.
-
-        Args:
-            asker: name of the work, in words, for an ask that has to wait.
-            caller: the thread that waits for the worker.
-            halt: ends the wait for the lock.
-            waiting: called with the name of the work that holds the lock, before a wait.
-            threads: returns the name of the ask's thread as the conversation is now, then the names
-                of those that share turns with it; ``None`` waits for all work under way.
-
-        Raises:
-            InputError: the caller is a worker that holds the lock, in a follower of its events.
-            ChatInterrupted: the halt was stopped.
-        """
-        with self._changed:
-            if any(holding.worker == caller for holding in self._held):
-                raise InputError("A reply is still streaming here; ask again when it has ended.")
-            shown = None
-            while True:
-                names = None if threads is None else threads()
-                before = self._before(names)
-                if before is None:
-                    break
-                if before is not shown:
-                    waiting(before.asker)
-                    shown = before
-                self._changed.wait(NAP)
-                if halt.reason is not None:
-                    raise ChatInterrupted("Interrupted while waiting for its turn.")
-            holding = _Holding(asker, threading.get_ident(), None if names is None else names[0])
-            self._held.append(holding)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._held.remove(holding)
-                self._changed.notify_all()
-
-    def _before(self, names: Sequence[str] | None) -> _Holding | None:
-        """Return the work to wait for before an ask in these threads; ``None`` for none."""
-        for holding in self._held:
-            if names is None or holding.thread is None or holding.thread in names:
-                return holding
-        return None
-
-    def alone(self, asker: str, action: Callable[[], _T], halt: Halt | None = None) -> _T:
-        """Return the result of an action that runs in a worker while no other work is under way.
-
-        Args:
-            asker: name of the work, in words, for an ask that has to wait.
-            action: the work.
-            halt: stopped by an interrupt; the end of the work is awaited all the same.
-
-        Raises:
-            InputError: as for :meth:`held`.
-            ChatInterrupted: the halt was stopped before its turn.
-            KeyboardInterrupt: an interrupt; begun work is done.
-        """
-        stopped = halt or Halt()
-
-        def work(worker: Worker[_T]) -> _T:
-            with self.held(asker, worker.caller, stopped):
-                return action()
-
-        return whole(work, stopped)
-
-    def is_free(self) -> bool:
-        """Return whether nothing is under way."""
-        return not self._held
 
 
 def whole(work: Callable[[Worker[_T]], _T], halt: Halt | None = None) -> _T:

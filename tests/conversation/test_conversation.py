@@ -17,7 +17,6 @@ from talks import (
     again,
     ask,
     carries,
-    carrying,
     go_on,
     instructions_of,
     layout,
@@ -27,7 +26,6 @@ from talks import (
     set_aside,
 )
 
-from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation, reply_name
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
@@ -74,7 +72,7 @@ def test_a_change_is_one_assignment_of_one_value(
 
     monkeypatch.setattr(Conversation, "__setattr__", note, raising=False)
     step(talk)
-    assert [name for name in put if name != "_passed"] == ["_now"]
+    assert put == ["_now"]
 
 
 class Mark(NamedTuple):
@@ -670,174 +668,6 @@ def test_with_the_pages_order_run_all_is_restart_and_run_all(
     assert talk.stale_turns() == ()
 
 
-def test_a_cell_takes_a_turn_over() -> None:
-    """Its place is the cell's: run, the cell replaces it; no request carries both."""
-    talk = Conversation()
-    ask(talk, "a", "a", "1")
-    panel = ask(talk, "p", "panel", "1", entry="panel")
-    new = again(talk, number=panel.number)
-    ask(talk, "b", "b", "1")
-    talk.hand_over(new.number, "new")
-    talk.hand_over(99, "nobody")
-    owners = [(turn.owner, turn.entry, turn.number) for turn in talk]
-    assert owners == [("a", "cell", 1), ("new", "cell", 3), ("b", "cell", 4)]
-    assert talk.window(QuestionPlace("b", "2")).from_panel == 0
-    assert talk.stale_turns() == ()
-    assert carries(talk, "new") == ["a"]
-    ask(talk, "p", "new", "2")
-    assert prompts(talk) == ["a", "p", "b"]
-
-
-def talked(asks: Sequence[tuple[str | None, int]], after: int = 0) -> Conversation:
-    """Give a conversation in which these cells asked, each in one of a few executions."""
-    talk = Conversation(after)
-    for owner, execution in asks:
-        ask(talk, f"{owner}{execution}", owner, str(execution))
-    return talk
-
-
-ASKED = st.lists(st.tuples(st.sampled_from([*"abc", None]), st.integers(1, 2)), max_size=6)
-
-
-@given(mine=ASKED, theirs=ASKED, again=st.booleans())
-def test_a_loaded_conversation_stands_in_for_the_live_one(
-    mine: list[tuple[str | None, int]], theirs: list[tuple[str | None, int]], *, again: bool
-) -> None:
-    """Rule 11: one change, which undo takes back; its turns keep order, owners and staleness."""
-    talk, other = talked(mine), saved(talked(theirs, 10))
-    if again:
-        talk.load(saved(talked(theirs, 20)))
-    before, numbers = talk.turns, {turn.number for turn in talk}
-    change = talk.load(other)
-    assert change.kind == "load"
-    assert change.went == before
-    assert change.came == talk.turns
-    assert [(t.prompt, t.owner, t.execution) for t in talk] == [
-        (t.prompt, t.owner, t.execution) for t in other
-    ]
-    assert prompts(talk.stale_turns()) == prompts(other.stale_turns())
-    assert {*talk.known_turns} >= numbers | {turn.number for turn in talk}
-    assert not numbers & {turn.number for turn in talk}
-    loaded = talk.turns
-    talk.undo()
-    assert talk.turns == before
-    talk.redo()
-    assert talk.turns == loaded
-    assert ask(talk, "next").carried == tuple(turn.number for turn in loaded)
-
-
-def test_where_nothing_has_happened_a_loaded_conversation_brings_its_changes() -> None:
-    """Rule 11: what it undid can be done again; elsewhere there would be two pasts."""
-    other = abc()
-    other.undo()
-    for talk in (Conversation(), Conversation()):
-        talk.load(other)
-        assert prompts(talk) == ["a", "b"]
-        assert (talk.undo_depth, talk.redo_depth) == (2, 1)
-        talk.redo()
-        assert prompts(talk) == ["a", "b", "c"]
-    assert prompts(other) == ["a", "b"]
-    talk = Conversation()
-    talk.undo()
-    talk.load(other)
-    assert (talk.undo_depth, talk.redo_depth) == (1, 0)
-    with pytest.raises(ValueError, match="the same number"):
-        talk.load(abc())
-
-
-def test_a_turn_that_is_not_known_stays_so() -> None:
-    """A number of 0 among those carried is no turn's, also after loading."""
-    other = Conversation(after=3)
-    other.add(Turn(prompt="p", reply=Reply("r"), carried=carrying(0)))
-    talk = abc()
-    (turn,) = talk.load(other).came
-    assert turn.carried == (0,)
-    assert turn in talk.stale_turns()
-
-
-@pytest.mark.parametrize(
-    ("pages", "expected"),
-    [
-        # A cell that no page ever had is not missed; a record of nobody here changes nothing.
-        ([layout("ca")], "cab"),
-        ([layout("abcx", x="other")], "abc"),
-        # A cell is known by the record in its outputs, then and later; pasted later, too.
-        ([layout("axc", gone="b", x="b", a="a"), layout("ayc", gone="bx", y="b")], "abc"),
-        ([layout("ac", gone="b"), layout("acx", gone="b", x="b")], "acb"),
-        ([layout("ac", gone="b")], "ac"),
-    ],
-)
-def test_turns_follow_the_cells_of_the_page(pages: list[Layout], expected: str) -> None:
-    """Rules 12 and 13; where nothing was set aside, nothing changed and nothing is stale."""
-    talk = abc()
-    changes = [talk.follow(page) for page in pages]
-    assert "".join(prompts(talk)) == expected
-    assert (changes[-1] is None) == (len(expected) == 3)
-    assert talk.follow(pages[-1]) is None
-    for change in filter(None, changes):
-        assert (change.kind, prompts(change.went)) == ("removal", ["b"])
-    if changes[-1] is not None:
-        talk.undo()
-        # Undone, they stay, though the page still lacks the cell.
-        assert talk.follow(pages[-1]) is None
-        assert (prompts(talk), talk.stale_turns()) == (["a", "b", "c"], ())
-
-
-def test_what_can_be_redone_can_be_so_after_a_cell_came_back() -> None:
-    """Rule 12: coming back is not a change."""
-    talk = abc()
-    talk.follow(layout("ac", gone="b"))
-    ask(talk, "d", "d", "1d")
-    talk.undo()
-    talk.follow(layout("abc"))
-    talk.redo()
-    assert prompts(talk) == ["a", "b", "c", "d"]
-    assert (talk.redo(), repr(talk)) == (None, "<Conversation: turns: 4, stale: 1>")
-
-
-def test_what_was_asked_or_reset_in_between_stays_so() -> None:
-    """Rule 12: coming back brings back what was set aside, and nothing older or newer."""
-    talk = abc()
-    talk.follow(layout("ac", gone="b"))
-    ask(talk, "new", "b", "2b", order="abc")
-    talk.follow(layout("abc"))
-    assert prompts(talk) == ["a", "new", "c"]
-    talk.follow(layout("ac", gone="b"))
-    talk.reset()
-    talk.follow(layout("abc"))
-    assert prompts(talk) == []
-    talk.undo()
-    talk.follow(layout("abc"))
-    assert prompts(talk) == ["a", "c"]
-
-
-def test_a_copied_cell_is_a_new_one() -> None:
-    """Rule 13: the record's own cell is on a page, or the copy has turns, or comes second."""
-    talk = abc()
-    talk.follow(layout("abxc", x="b"))
-    assert carries(talk, "x", order="abxc") == ["a", "b"]
-    assert prompts(talk) == ["a", "b", "c"]
-    ask(talk, "copy", "x", "1", order="abxc")
-    talk.follow(layout("axyzc", gone="b", x="b", y="b", z="b"))
-    assert prompts(talk) == ["a", "copy", "b", "c"]
-    assert carries(talk, "y", order="axyzc") == ["a", "copy"]
-    assert carries(talk, "z", order="axyzc") == ["a", "copy", "b"]
-
-
-@given(st.lists(st.sets(st.sampled_from("abc")), max_size=6))
-def test_whatever_goes_and_comes_back_is_as_before(gone: list[set[str]]) -> None:
-    """Rule 12: a page that has all its cells again has all their turns, and nothing to undo."""
-    talk = abc()
-    before = talk.turns
-    for some in gone:
-        order = "".join(name for name in "abc" if name not in some)
-        talk.follow(layout(order, gone="".join(some)))
-        assert prompts(talk) == list(order)
-    talk.follow(layout("abc"))
-    assert talk.turns == before
-    assert talk.undo_depth == 3
-
-
 def texts(talk: Conversation, place: int = 0) -> list[str]:
     """Give the replies to the question of a live turn, by its place."""
     return [turn.reply.text for turn in talk.replies[talk.turns[place].number]]
@@ -924,22 +754,6 @@ def test_replies_are_those_since_the_own_cell_asked() -> None:
         assert pick(talk, new.number, "p", run).came == (new,)
         assert reply_name(new, talk.replies[new.number]) == "reply 2 of 2"
     assert talk.turns[0] == new
-
-
-def test_the_thread_and_the_turns_above_are_those_of_the_window() -> None:
-    """At any place, of a question that is asked again, too; no window is computed for them."""
-    talk = abc()
-    talk.add(ThreadStart("aside", owner="t", execution="1"))
-    side = ask(talk, "p", "d", "1")
-    for owner, thread in ((None, None), ("b", None), ("e", None), ("e", "main"), ("e", "new")):
-        at = QuestionPlace(owner, "9", thread=thread)
-        window = talk.window(at)
-        assert talk.thread_at(at) == window.thread
-        assert talk.above(at) == window.above
-    for number, name in ((1, "main"), (side.number, "aside")):
-        at = QuestionPlace("r", again=number)
-        assert talk.window(at).thread == name
-        assert talk.thread_at(at) == name
 
 
 def test_a_turn_that_is_not_live_is_not_asked_again() -> None:

@@ -11,8 +11,9 @@ from talks import abc, again, ask, carrying, go_on, layout, pick
 from chatmagic._json import digest
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Value
+from chatmagic.conversation.slots import Slot
 from chatmagic.conversation.staleness import Cause, Causes
-from chatmagic.conversation.state import Slot, State
+from chatmagic.conversation.state import State
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply

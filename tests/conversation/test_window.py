@@ -12,8 +12,7 @@ from talks import abc, ask, carrying, prompts
 from chatmagic.conversation import turn as turns
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Value
-from chatmagic.conversation.state import place_below
-from chatmagic.conversation.steering import Hiding, ThreadStart
+from chatmagic.conversation.steering import Hiding
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import ARGUMENT, Position, QuestionPlace, Window
 from chatmagic.errors import InputError
@@ -77,22 +76,6 @@ def test_a_turn_carried_the_instructions_that_hold() -> None:
     assert not Window().instructs_as(turn)
     own = replace(turn, instructions=Value.of_text(ARGUMENT, "z"))
     assert Window().instructs_as(own)
-
-
-def test_what_stands_above_is_gone_past_once() -> None:
-    """It goes on from there, and what was gone past before stays as it was."""
-    conversation = talk_of(2)
-    conversation.add(ThreadStart("side", owner="c"))
-    conversation.add(Turn("q", reply=Reply("r")))
-    before = conversation.threads
-    conversation.add(Turn("p", reply=Reply("r"), thread="main"))
-    assert [len(line) for line in before.values()] == [2, 1]
-    assert {name: len(line) for name, line in conversation.threads.items()} == {
-        "main": 3,
-        "side": 1,
-    }
-    whole = place_below([])
-    assert place_below([], whole) == whole
 
 
 def test_an_ask_works_out_the_digest_of_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:

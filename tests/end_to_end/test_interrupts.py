@@ -54,7 +54,12 @@ def watched(*names: str) -> tuple[str, ...]:
 
 
 WAITING: Final = watched(
-    "client/halt", "session/ending", "session/events", "session/session", "session/worker"
+    "client/halt",
+    "session/ask_run",
+    "session/ending",
+    "session/events",
+    "session/session",
+    "session/worker",
 )
 """What the thread that waits comes to; what only computes is left out."""
 IN_A_CELL: Final = (
@@ -86,12 +91,16 @@ WORKING: Final = (
         "client/streamed_events",
         "client/transport",
         "conversation/conversation",
+        "conversation/positions",
+        "conversation/slots",
         "conversation/state",
         "conversation/turn",
+        "conversation/undo_history",
         "conversation/window",
         "protocol/chunk",
         "protocol/reply_builder",
         "protocol/request",
+        "session/ask_lock",
         "session/asker",
         "session/exchange",
         "session/habits",

@@ -1,23 +1,20 @@
-"""One ask at a time: a second one waits, is told for what, and can be stopped."""
+"""Work in a thread for which another one waits, and what a stop of it keeps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import pytest
 from asking import Seen, prompts, stop
-from logged import Emulator
 from served import Played
 from short_service import ShortService
 
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
-from chatmagic.conversation.conversation import Conversation
-from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.errors import ChatInterrupted
 from chatmagic.protocol import sse
 from chatmagic.protocol.chunk import Chunk
-from chatmagic.session.events import Ask, Began, Event, Fragment
+from chatmagic.session.events import Ask, Event, Fragment
 from chatmagic.session.session import Session
 
 
@@ -32,26 +29,6 @@ def test_what_a_callback_asks_waits_for_the_reply(session: Session) -> None:
     assert session.ask("echo:outer word", on_fragment=ask).text == "outer word"
     assert inner == ["inner"]
     assert prompts(session) == ["echo:outer word", "echo:inner"]
-
-
-def test_asking_from_a_follower_is_refused(session: Session, emulator: Emulator) -> None:
-    """It is called in the worker, so an ask or a change there would wait for itself."""
-    problems: list[str] = []
-
-    def follow(event: Event) -> None:
-        if isinstance(event, Began):
-            for nested in (
-                partial(session.ask, "echo:inner"),
-                partial(session.changes.make, Conversation.undo),
-            ):
-                with pytest.raises(InputError) as caught:
-                    nested()
-                problems.append(caught.value.message)
-
-    session.followers.add(follow)
-    session.ask("echo:outer")
-    assert problems == ["A reply is still streaming here; ask again when it has ended."] * 2
-    assert len(emulator.requests) == 1
 
 
 def streamed(*words: str) -> bytes:

@@ -9,13 +9,13 @@ from typing import Final
 from chatmagic.archive import output
 from chatmagic.conversation import continuation, magic_line, options
 from chatmagic.conversation.cell_order import PageReport
-from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.magic_line import ParsedLine
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.steering import Replacement
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.turn import IN_NOTEBOOK, Turn
 from chatmagic.conversation.window import QuestionPlace, own_instructions
 from chatmagic.errors import InputError
 from chatmagic.jupyter import reply_views, stale_cells, tables

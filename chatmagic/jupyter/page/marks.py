@@ -7,9 +7,10 @@ from copy import copy
 from typing import Final
 
 from chatmagic.conversation.cell_order import PageReport, Pages
-from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation, reply_name
+from chatmagic.conversation.conversation import Conversation, reply_name
 from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.steering import STEERING
+from chatmagic.conversation.turn import IN_NOTEBOOK
 from chatmagic.jupyter import stale_cells
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.safe_text import one_line
