@@ -27,20 +27,20 @@ class OtherMagics:
         """Register the magics."""
         self._magics = shell.magics_manager.magics
         self._refusals = {name: _refusal(name) for name in MAGICS}
-        for held in self._magics.values():
+        for magics in self._magics.values():
             for name, refusal in self._refusals.items():
-                held.setdefault(name, refusal)
+                magics.setdefault(name, refusal)
 
     def close(self) -> None:
         """Remove the magics; those of an extension that was loaded later stay."""
-        for held in self._magics.values():
+        for magics in self._magics.values():
             for name, refusal in self._refusals.items():
-                if held.get(name) is refusal:
-                    del held[name]
+                if magics.get(name) is refusal:
+                    del magics[name]
 
 
 def _refusal(name: str) -> Callable[..., None]:
-    """Return a magic that tells whose it is, and what it is here.
+    """Return a magic that raises an error: the extension that has it, and the way to ask here.
 
     Args:
         name: the magic's name.

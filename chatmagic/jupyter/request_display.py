@@ -48,36 +48,64 @@ def request_of(conversation: Conversation, place: int) -> Shown:
         conversation: the conversation of the turn.
         place: its place among the live turns, from 1.
     """
-    turns = conversation.turns
-    known = conversation.known_turns
-    turn = turns[place - 1]
-    places = {live.number: at for at, live in enumerate(turns, 1)}
-    carried = [(number, known.get(number)) for number in turn.carried]
-    sizes = [
-        (places.get(number, 0), sum(len(message.content) for message in above.messages))
-        for number, above in carried
-        if above is not None
-    ]
-    above = [turn for _, turn in carried]
+    turn = conversation.turns[place - 1]
+    above = [conversation.known_turns.get(number) for number in turn.carried]
     requests = _requests(turn, above)
-    digested = _requests(bare(turn), [earlier and bare(earlier) for earlier in above])
-    sent = None if turn.record is None else turn.record.request
-    same = [
-        request for request, body in zip(requests, digested, strict=True) if body.digest() == sent
-    ]
-    cells = [
-        value
-        for asked in (turn, *above)
-        for value in (() if asked is None else asked.values)
-        if value.kind == "markdown"
-    ]
-    end = "By its digest, this is the request as it was sent."
-    if not same or any(cell.text is None for cell in cells):
-        end = "Not all of it is kept: names stand for values, and instructions may be missing."
-    elif cells:
-        end = "By its digest, which leaves Markdown cells out, this is the request as it was sent."
-    parts = parts_of(sizes, turn.instructions, turn)
-    return _shown([f"Turn {place:,} was sent with:"], parts, None, [end], [*same, *requests][0])
+    as_sent = _request_as_sent(turn, above, requests)
+    asked = [turn, *(carried for carried in above if carried is not None)]
+    words = _how_exact(asked, is_known=as_sent is not None)
+    parts = parts_of(_carried_sizes(conversation, turn), turn.instructions, turn)
+    lines = [f"Turn {place:,} was sent with:"]
+    return _shown(lines, parts, None, [words], as_sent or requests[0])
+
+
+def _carried_sizes(conversation: Conversation, turn: Turn) -> list[tuple[int, int]]:
+    """Return place and size of each known turn that a turn carried; 0 for a turn not live now."""
+    places = {live.number: place for place, live in enumerate(conversation.turns, 1)}
+    sizes = []
+    for number in turn.carried:
+        carried = conversation.known_turns.get(number)
+        if carried is not None:
+            size = sum(len(message.content) for message in carried.messages)
+            sizes.append((places.get(number, 0), size))
+    return sizes
+
+
+def _request_as_sent(
+    turn: Turn, above: Sequence[Turn | None], requests: Sequence[Request]
+) -> Request | None:
+    """Return the one of the possible requests that has the recorded digest; ``None`` for none.
+
+    Args:
+        turn: the turn.
+        above: the turns that it carried; ``None`` for one that is not known.
+        requests: what :func:`_requests` returns for both.
+    """
+    if turn.record is None:
+        return None
+    # The digest leaves out what a value holds.
+    bare_above = [None if carried is None else bare(carried) for carried in above]
+    digested = _requests(bare(turn), bare_above)
+    for request, bare_request in zip(requests, digested, strict=True):
+        if bare_request.digest() == turn.record.request:
+            return request
+    return None
+
+
+def _how_exact(asked: Sequence[Turn], *, is_known: bool) -> str:
+    """Return a sentence on whether a request is shown as it was sent.
+
+    Args:
+        asked: the turn, and the known turns that it carried.
+        is_known: whether the request has the recorded digest.
+    """
+    values = [value for turn in asked for value in turn.values]
+    cells = [value for value in values if value.kind == "markdown"]
+    if not is_known or any(cell.text is None for cell in cells):
+        return "Not all of it is kept: names stand for values, and instructions may be missing."
+    if cells:
+        return "By its digest, which leaves Markdown cells out, this is the request as it was sent."
+    return "By its digest, this is the request as it was sent."
 
 
 def _requests(turn: Turn, carried: Sequence[Turn | None]) -> list[Request]:
@@ -87,7 +115,9 @@ def _requests(turn: Turn, carried: Sequence[Turn | None]) -> list[Request]:
         turn: the turn.
         carried: the turns that it carried; ``None`` for one that is not known.
     """
-    before = [message for above in carried for message in (above.messages if above else _LOST)]
+    before: list[Message] = []
+    for above in carried:
+        before += _LOST if above is None else above.messages
     extra = {} if turn.asked_model is None else {"model": turn.asked_model}
     request = turn.request(before, extra)
     given = turn.instructions
@@ -130,11 +160,15 @@ def _shown(
 ) -> Shown:
     """Return lines, a table of the parts, more lines and the body, as HTML and as text."""
     body = json.dumps(request.to_json(), ensure_ascii=False, indent=2)
-    rows = [
-        (one_line(name), f"{size:,}", *([] if rate is None else [f"{round(rate * size):,}"]))
-        for name, size in (*parts, ("in all", sum(size for _, size in parts)))
+    total = sum(size for _, size in parts)
+    heads: tuple[str, ...] = ("Part", "Characters")
+    rows: list[tuple[str, ...]] = [
+        (one_line(name), f"{size:,}") for name, size in (*parts, ("in all", total))
     ]
-    heads = ("Part", "Characters", *([] if rate is None else ["Tokens, about"]))
+    if rate is not None:
+        heads += ("Tokens, about",)
+        tokens = [f"{round(rate * size):,}" for size in (*(size for _, size in parts), total)]
+        rows = [(*row, count) for row, count in zip(rows, tokens, strict=True)]
     shown = f'<pre dir="auto" style="{PROSE}">{escape(visible(body))}</pre>', to_terminal(body)
     details = folded(f"The request, {counted(len(body), 'character')} as JSON", shown)
     sizes = table(heads, rows, "Parts of the request")

@@ -100,21 +100,30 @@ class Status:
     def credits(self) -> tuple[str, str]:
         """Return the large gauge as HTML and as words, with notes on requests left and a replay."""
         session = self.kernel.session
-        notes = []
-        state = session.credit_state
-        endpoint = session.endpoint
-        if state.requests is not None:
-            now = self.now()
-            if state.credits and endpoint and (endpoint.is_emulator or endpoint == NO_SERVICE):
-                now = state.credits.seen_at  # so that these outputs repeat
-            notes.append(crediting.request_line(state.requests, now))
-        if endpoint == NO_SERVICE:
-            notes.append("Replayed from a cassette: figures as recorded, nothing was sent.")
-        html, words = gauge.large(state.credits, session.took)
-        notes = notes if words else ["No answer has reported credits.", *notes]
+        html, words = gauge.large(session.credit_state.credits, session.took)
+        notes = self._credit_notes()
+        if not words:
+            notes.insert(0, "No answer has reported credits.")
         html += "".join(f'<p style="{QUIET}">{escape(note)}</p>' for note in notes)
         text = "\n".join(filter(None, [words, *notes]))
         return f'<div class="chatmagic-account">{html}</div>', text
+
+    def _credit_notes(self) -> list[str]:
+        """Return lines on the requests that are left, and on a replay."""
+        session = self.kernel.session
+        state = session.credit_state
+        endpoint = session.endpoint
+        is_replay = endpoint == NO_SERVICE
+        notes = []
+        if state.requests is not None:
+            is_practice = endpoint is not None and endpoint.is_emulator
+            # The outputs of a replay and of practice are to be the same in each run.
+            repeats = state.credits is not None and (is_practice or is_replay)
+            now = state.credits.seen_at if state.credits and repeats else self.now()
+            notes.append(crediting.request_line(state.requests, now))
+        if is_replay:
+            notes.append("Replayed from a cassette: figures as recorded, nothing was sent.")
+        return notes
 
     def summary(self) -> tuple[str, str]:
         """Return the state that ``%chat`` alone shows, as HTML and as text."""
@@ -171,7 +180,7 @@ class Status:
         """Return the settings for every question; only the names of fields and headers."""
         kernel = self.kernel
         settings = self.kernel.settings
-        unused = {*_OWN_LINES, *kernel.elsewhere()}
+        unused = {*_OWN_LINES, *kernel.settings_of_other_addresses()}
         defaults = settings.trait_defaults(config=True)
         held = {
             name: value
@@ -226,7 +235,7 @@ def address_rows(kernel: Kernel) -> list[tuple[str, str]]:
         rows.append(("Model", f"{model}."))
     if (clock := kernel.emulator_clock) is not None:
         rows.append(("Clock", f"the emulator's stands still at {clock:%Y-%m-%d %H:%M} UTC."))
-    if elsewhere := kernel.elsewhere():
+    if elsewhere := kernel.settings_of_other_addresses():
         be = "was" if len(elsewhere) == 1 else "were"
         rows.append(("Not used", f"{', '.join(elsewhere)}, which {be} set for another address."))
     return rows

@@ -198,7 +198,7 @@ class ConfiguredEnvironment(Environment):
         except ChatError:
             return (*config.known_keys(), *self.typed.values())
 
-    def elsewhere(self) -> list[str]:
+    def settings_of_other_addresses(self) -> list[str]:
         """Return the names of the settings that belong to another address."""
         current = self.current()
         return [

@@ -6,21 +6,17 @@ import io
 import re
 import sys
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 from chatmagic.client.halt import Halt
 from chatmagic.conversation import cell_magics, likely_mistakes, magic_line, options, template
 from chatmagic.conversation.magic_line import ParsedLine
-from chatmagic.conversation.question import Value, correction
-from chatmagic.conversation.window import QuestionPlace
+from chatmagic.conversation.question import correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import reply_views, request_display
-from chatmagic.jupyter.cells.cells_above import with_markdown
-from chatmagic.jupyter.cells.executed_cells import CellRun
 from chatmagic.jupyter.cells.running_cell import (
     Execution,
     cell_source,
@@ -29,12 +25,12 @@ from chatmagic.jupyter.cells.running_cell import (
     running,
 )
 from chatmagic.jupyter.commands.command import Arguments, Command
+from chatmagic.jupyter.front_values import AskingCell, values_in_front
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
 from chatmagic.jupyter.values import Descriptions
 from chatmagic.models import Reply
 from chatmagic.other_tools import PROMPTS
-from chatmagic.safe_text import counted, one_line
 from chatmagic.session.events import EMPTY, Ask, View
 
 EXAMPLES: Final = (
@@ -48,14 +44,6 @@ _NOT_PUT_IN: Final = (
     r"|(?<![\w\\$])\$(?P<dollar>[A-Za-z_]\w*)\b(?![^\n]*\$)"
 )
 """Pattern of a variable in another template language; a second dollar makes a formula."""
-ABOVE_LIMIT: Final = 50_000
-"""Default of the setting ``above_limit``, in characters."""
-_NO_MARKDOWN: Final = "the Markdown cells above are not sent, as the notebook's file is not known"
-_NAME_IT: Final = (
-    "JPY_SESSION_NAME=FILE names the notebook (of papermill, the one that it writes); "
-    "--no-markdown sends none anywhere."
-)
-_SINCE: Final = "since chatmagic was loaded. Nothing was sent."
 
 
 def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
@@ -73,27 +61,37 @@ def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
         reply_views.show_html(*Status(kernel).summary())
         return None
     text = parsed.question(parsed.prompt, body)
-    names = kernel.shell.magics_manager.magics["line"]
-    command = likely_mistakes.mistaken_command(text, [name for name in names if "chat_" in name])
+    _refuse_mistaken_prompt(kernel, parsed.prompt, text)
+    return _asked(kernel, given, parsed, text)
+
+
+def _refuse_mistaken_prompt(kernel: Kernel, line: str, text: str) -> None:
+    """Raise an error for a prompt that is a command, ours or another tool's, or names a model.
+
+    Args:
+        kernel: the kernel.
+        line: the words of the line behind the options.
+        text: the whole prompt.
+    """
+    to_ask_just_that = "To ask just that, put it into a sentence."
+    magics = kernel.shell.magics_manager.magics["line"]
+    ours = [name for name in magics if "chat_" in name]
+    command = likely_mistakes.mistaken_command(text, ours)
     if command is not None:
-        raise InputError(
-            f"Did you mean %{command}? Nothing was sent.",
-            hint="To ask just that, put it into a sentence.",
-        )
+        raise InputError(f"Did you mean %{command}? Nothing was sent.", hint=to_ask_just_that)
     word = text.strip().casefold()
     if word in PROMPTS:
         raise InputError(
             f"{word} alone is a command of other tools, and would be sent as the prompt. "
             "Nothing was sent.",
-            hint=f"{PROMPTS[word]} To ask just that, put it into a sentence.",
+            hint=f"{PROMPTS[word]} {to_ask_just_that}",
         )
-    model = likely_mistakes.named_model(parsed.prompt, kernel.settings.listed_models)
+    model = likely_mistakes.named_model(line, kernel.settings.listed_models)
     if model is not None:
         raise InputError(
             f"{model} is the name of a model, and would be sent as the prompt. Nothing was sent.",
-            hint=f"-m {model} asks this model. To ask just that, put it into a sentence.",
+            hint=f"-m {model} asks this model. {to_ask_just_that}",
         )
-    return _asked(kernel, given, parsed, text)
 
 
 def _fix(kernel: Kernel, given: Arguments) -> Reply | None:
@@ -245,16 +243,16 @@ def _ask_and_show(
 
 def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Execution) -> Ask:
     """Return the question: the text with its values put in, after the cells and the error."""
-    front, notes = _in_front(kernel, parsed, execution)
-    if front and not text.strip():
+    front = values_in_front(AskingCell(kernel, parsed, execution))
+    if front.values and not text.strip():
         raise InputError(EMPTY)
     descriptions = Descriptions(kernel.shell)
-    sent, values = template.fill(text, None if parsed.raw else descriptions.text, front)
+    sent, values = template.fill(text, None if parsed.raw else descriptions.text, front.values)
     ask = replace(
         Ask.with_options(sent, parsed),
         typed=text if values else None,
         values=values,
-        notes=(*notes, *descriptions.notes),
+        notes=(*front.notes, *descriptions.notes),
         placeholder=_placeholder(kernel, parsed, text),
         allow_secrets=parsed.allow_secrets,
         shown=not parsed.quiet,
@@ -300,19 +298,21 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
     """Return the view of the reply (the manual's table under "How a reply is shown")."""
     if not ask.shown:
         return View()
-    stream = kernel.settings.stream
-    is_in_text = execution.audience == "text"
     if _is_updated(kernel, execution):
         plan = cell_magics.plan_of(cell_source(kernel.shell))
         alone = len(plan.commands) == 1 and not plan.code
         return reply_views.Live(ask, kernel.page.drawing, alone=alone)
-    if stream == "text" or is_in_text:
-        once = stream == "off"
-        in_page = execution.audience == "page"
-        # In a kernel each print is a message.
-        clock = None if isinstance(sys.stdout, io.TextIOWrapper) else time.monotonic
-        return reply_views.Printed(in_page=in_page, piped=execution.piped, once=once, clock=clock)
-    return reply_views.Once()
+    stream = kernel.settings.stream
+    if stream != "text" and execution.audience != "text":
+        return reply_views.Once()
+    # In a kernel each print is a message.
+    clock = None if isinstance(sys.stdout, io.TextIOWrapper) else time.monotonic
+    return reply_views.Printed(
+        in_page=execution.audience == "page",
+        piped=execution.piped,
+        once=stream == "off",
+        clock=clock,
+    )
 
 
 def _is_updated(kernel: Kernel, execution: Execution) -> bool:
@@ -320,165 +320,6 @@ def _is_updated(kernel: Kernel, execution: Execution) -> bool:
     stream = kernel.settings.stream
     is_live = stream == "updates" or (stream == "auto" and execution.is_live)
     return is_live and not is_redirected(kernel.shell, execution)
-
-
-def _in_front(
-    kernel: Kernel, parsed: ParsedLine, execution: Execution
-) -> tuple[tuple[Value, ...], tuple[str, ...]]:
-    """Return the values in front of a question, and lines on the parts that were left out.
-
-    Args:
-        kernel: the kernel.
-        parsed: the options of the cell that asks.
-        execution: the execution of that cell.
-
-    Raises:
-        InputError: there is no such cell or error; nothing was sent.
-    """
-    error = _last_error(kernel) if parsed.with_error else ()
-    if not parsed.above and parsed.tag is None:
-        return error, ()
-    above, below = _around(kernel, execution.cell)
-    notes: tuple[str, ...] = ()
-    nearest: list[CellRun] = []
-    if parsed.above:
-        above, notes = _with_markdown(kernel, parsed, execution, above)
-        nearest, left_out = _nearest(kernel, parsed, execution, above)
-        notes += left_out
-    names = _places_above(nearest)
-    if parsed.tag is not None:
-        names |= _tagged(above, below, parsed.tag)
-    # The cells above go along in their shortened form.
-    runs = {run.key: run for run in (*above, *below, *nearest) if run.key in names}
-    cells = (_value_of(run, names[key]) for key, run in runs.items())
-    return (*cells, *error), notes
-
-
-def _last_error(kernel: Kernel) -> tuple[Value, ...]:
-    """Return the last error of a cell, as the only value in front of a question."""
-    notes = kernel.settings.notes
-    if notes is None or notes.error is None:
-        raise InputError(f"No cell has raised an error {_SINCE}")
-    return (notes.error,)
-
-
-def _with_markdown(
-    kernel: Kernel, parsed: ParsedLine, execution: Execution, above: list[CellRun]
-) -> tuple[list[CellRun], tuple[str, ...]]:
-    """Return the cells above with the Markdown cells, and a line if these are not known."""
-    if not parsed.markdown or execution.audience == "text":
-        return above, ()
-    listed = with_markdown(kernel.shell, kernel.settings.notes, above)
-    if listed is not None:
-        return listed, ()
-    if execution.audience == "machine" and not (parsed.dry or kernel.sends_nothing()):
-        # The output of a machine's reply has no notes.
-        kernel.notify(f"Note: {_NO_MARKDOWN}. {_NAME_IT}")
-    return above, (_NO_MARKDOWN,)
-
-
-def _places_above(nearest: Sequence[CellRun]) -> dict[str, str]:
-    """Return the names of cells by their keys, such as ``2 above``, counted from the nearest."""
-    names: dict[str, str] = {}
-    count = Counter[bool]()
-    for run in reversed(nearest):
-        count[run.is_markdown] += 1
-        names[run.key] = f"{count[run.is_markdown]} above"
-    return names
-
-
-def _value_of(run: CellRun, name: str) -> Value:
-    """Return a cell as a value in front of a question."""
-    kind: Literal["markdown", "cell"] = "markdown" if run.is_markdown else "cell"
-    return Value.of_text(name, run.text, kind, run.key if run.is_lasting else None)
-
-
-def _around(kernel: Kernel, owner: str | None) -> tuple[list[CellRun], list[CellRun]]:
-    """Return the cells above the asking cell, and those below it, in order.
-
-    The order is that of the page if it is known. Otherwise it is that of the cells' first runs, so
-    that a notebook that runs again finds the same cells above a question.
-    """
-    notes = kernel.settings.notes
-    runs = {} if notes is None else notes.runs
-    layout = kernel.layout(owner)
-    order = list(runs)
-    if layout is not None and owner in layout.order:
-        order = [key for key in layout.order if key in runs or key == owner]
-        # A cell that no page lists has run elsewhere, such as in a console.
-        order += [key for key in runs if key not in layout.present and key not in order]
-    place = order.index(owner) if owner in order else len(order)
-    return [runs[key] for key in order[:place]], [runs[key] for key in order[place + 1 :]]
-
-
-def _nearest(
-    kernel: Kernel, parsed: ParsedLine, execution: Execution, above: list[CellRun]
-) -> tuple[list[CellRun], tuple[str, ...]]:
-    """Return the cells above to be sent along, and a line on the parts that were left out."""
-    if parsed.above == "new":
-        above = _since_last_question(kernel, parsed, execution, above)
-    nearest = [run for run in above if not run.is_ours]
-    if isinstance(parsed.above, int):
-        ran = [at for at, run in enumerate(nearest) if not run.is_markdown]
-        if not ran:
-            raise InputError(
-                f"No cell above this one has run {_SINCE}", hint="%%chat cells are not counted."
-            )
-        return nearest[ran[-parsed.above :][0] :], ()
-    limit = kernel.settings.above_limit
-    return _within(nearest, ABOVE_LIMIT if limit is None else limit)
-
-
-def _since_last_question(
-    kernel: Kernel, parsed: ParsedLine, execution: Execution, above: list[CellRun]
-) -> list[CellRun]:
-    """Return the cells above that no question above has carried."""
-    conversation = kernel.session.conversation
-    order = kernel.order(execution.cell)
-    at = QuestionPlace(execution.cell, execution.id, order=order, thread=parsed.thread)
-    turns = conversation.above(at)
-    # A question that was asked again carried the cells above its first place alone.
-    asked = [conversation.known_turns.get(turn.first, turn) for turn in turns]
-    # A question of this same execution has already carried the cells above.
-    if execution.id in {turn.execution for turn in asked}:
-        return []
-    keys = {turn.owner or turn.execution for turn in asked}
-    places = (number for number, run in enumerate(above, 1) if {run.key, run.execution} & keys)
-    return above[max(places, default=0) :]
-
-
-def _within(runs: list[CellRun], limit: int) -> tuple[list[CellRun], tuple[str, ...]]:
-    """Return cells without the oldest outputs, if they are too long, and a line on these.
-
-    Args:
-        runs: the cells, oldest first; if their sources are too long, the oldest are left out.
-        limit: largest number of characters of their texts.
-    """
-    kept = list(runs)
-    outputs = 0
-    for at, run in enumerate(runs):
-        if sum(len(run.text) for run in kept) <= limit:
-            break
-        if run.output:
-            kept[at] = run.without_output
-            outputs += 1
-    while sum(len(run.text) for run in kept) > limit:
-        kept.pop(0)
-    parts = ((outputs, "output"), (len(runs) - len(kept), "whole cell"))
-    left_out = " and ".join(counted(count, noun) for count, noun in parts if count)
-    note = f"left out of the cells above: {left_out} (above_limit is {limit:,})"
-    return kept, (note,) if left_out else ()
-
-
-def _tagged(above: list[CellRun], below: list[CellRun], name: str) -> dict[str, str]:
-    """Return a label or tag by the keys of its cells: the cells above, or else the cells below."""
-    for runs in (above, below):
-        if named := {run.key: name for run in runs if not run.is_ours and name in run.names}:
-            return named
-    raise InputError(
-        f"No cell with the label or tag {one_line(name)} has run {_SINCE}",
-        hint=f"Run the cell first; `#| label: {one_line(name)}` in its source names it.",
-    )
 
 
 def _stop(kernel: Kernel, given: Arguments) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from chatmagic.archive import output
@@ -69,15 +70,9 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
         InputError: a value is wrong, or the answer is no.
     """
     ask, execution = _asked_of(kernel, turn)
-    settings: dict[str, list[ParsedLine]] = {}
-    for flag, word in given.repeated:
-        if flag not in _COMPARED:
-            continue
-        parsed = magic_line.parse_line(f"{flag} {word}", names=kernel.shell.user_ns, hint=_VALUES)
-        settings.setdefault(flag, []).append(parsed)
     asks = [ask]
-    for flag, parsed_lines in settings.items():
-        asks = [_with_setting(ask, flag, parsed) for ask in asks for parsed in parsed_lines]
+    for flag, values in _compared_settings(kernel, given).items():
+        asks = [_with_setting(ask, flag, value) for ask in asks for value in values]
     is_sent = not kernel.sends_nothing()
     if len(asks) > _FEW and is_sent and "--yes" not in given.options:
         estimate = stale_cells.cost(kernel.session, len(asks))
@@ -87,6 +82,17 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
     for ask in asks:
         reply = send_question(kernel, replace(ask, compared=len(asks) > 1), execution)
     return reply
+
+
+def _compared_settings(kernel: Kernel, given: Arguments) -> dict[str, list[ParsedLine]]:
+    """Return the values of a line's settings, each as a line of its own, by their flags."""
+    settings: dict[str, list[ParsedLine]] = {}
+    for flag, word in given.repeated:
+        if flag in _COMPARED:
+            line = f"{flag} {word}"
+            parsed = magic_line.parse_line(line, names=kernel.shell.user_ns, hint=_VALUES)
+            settings.setdefault(flag, []).append(parsed)
+    return settings
 
 
 def _agree(words: str) -> None:
@@ -104,8 +110,13 @@ def _agree(words: str) -> None:
             "Nothing was sent.",
             hint="--yes sends them without a question.",
         ) from None
-    if answer.strip().lower() not in {"y", "yes"}:
+    if not _is_yes(answer):
         raise InputError("The question was not asked again. Nothing was sent.")
+
+
+def _is_yes(answer: str) -> bool:
+    """Return whether a person's answer is a yes."""
+    return answer.strip().lower() in {"y", "yes"}
 
 
 def _with_setting(ask: Ask, flag: str, parsed: ParsedLine) -> Ask:
@@ -244,6 +255,33 @@ def _notes(answer: Turn, turn: Turn) -> str:
     return "; ".join(filter(None, notes))
 
 
+@dataclass(frozen=True, slots=True)
+class _StaleRun:
+    """The stale cells that are to run again.
+
+    Args:
+        cells: their hashes, in order.
+        names: their names, for a person.
+        causes: the causes of staleness.
+        elsewhere: a sentence on other stale turns; empty for none.
+        is_listed: whether a page lists the cells, and so can run them.
+    """
+
+    cells: Sequence[str]
+    names: str
+    causes: Causes
+    elsewhere: str
+    is_listed: bool
+
+    def with_others(self, words: str) -> str:
+        """Return a sentence, and the one on other stale turns if there are any.
+
+        Args:
+            words: the sentence.
+        """
+        return f"{words} {self.elsewhere}" if self.elsewhere else words
+
+
 def _retry_stale(kernel: Kernel) -> None:
     """Estimate the cost of the stale cells, ask for a yes, and let the page run them.
 
@@ -251,61 +289,73 @@ def _retry_stale(kernel: Kernel) -> None:
         InputError: the answer is no.
     """
     execution = running(kernel.shell)
+    stale = _stale_run(kernel, execution)
+    if not stale.cells:
+        _show_sentence(f"{stale.elsewhere or 'No cell is stale.'} Nothing was sent.")
+        return
+    estimate = f"{stale_cells.in_words(kernel.session, stale.cells, stale.causes)}."
+    words = stale.with_others(estimate)
+    if not stale.is_listed:
+        _show_sentence(f"{words} Run these cells, in this order: {stale.names}. Nothing was sent.")
+        return
+    answer = input(f"{words}\nRun their cells again? [y/N] ")
+    if not _is_yes(answer):
+        raise InputError("The stale cells were not run. Nothing was sent.")
+    _run_in_page(kernel, execution, stale)
+
+
+def _stale_run(kernel: Kernel, execution: Execution) -> _StaleRun:
+    """Return the stale cells that the page of the running cell is to run again."""
     conversation = kernel.session.conversation
     layout = kernel.layout(execution.cell)
     causes = conversation.causes(layout)
     bridge = kernel.page.bridge if execution.is_live else None
-    page = page_of(kernel.shell)
-    listed = () if bridge is None else bridge.listed_with(execution.cell, page)
+    listed: Sequence[str] = ()
+    if bridge is not None:
+        listed = bridge.listed_with(execution.cell, page_of(kernel.shell))
     order = () if layout is None else layout.order
     cells = _stale_cells(conversation, causes, listed or order, execution.cell)
-    names = ", ".join(dict.fromkeys(_name(conversation, cell) for cell in cells))
-    elsewhere = _elsewhere(conversation, causes, cells)
-    if not cells:
-        words = f"{elsewhere or 'No cell is stale.'} Nothing was sent."
-        reply_views.show_html(*reply_views.sentence(words))
-        return
-    stale = f"{stale_cells.in_words(kernel.session, cells, causes)}."
-    quote = f"{stale} {elsewhere}" if elsewhere else stale
-    if not listed:
-        words = f"{quote} Run these cells, in this order: {names}. Nothing was sent."
-        reply_views.show_html(*reply_views.sentence(words))
-        return
-    if input(f"{quote}\nRun their cells again? [y/N] ").strip().lower() not in {"y", "yes"}:
-        raise InputError("The stale cells were not run. Nothing was sent.")
-    _run_in_page(kernel, execution.cell, cells, names, elsewhere)
+    names = dict.fromkeys(_name(conversation, cell) for cell in cells)
+    return _StaleRun(
+        cells,
+        names=", ".join(names),
+        causes=causes,
+        elsewhere=_elsewhere(conversation, causes, cells),
+        is_listed=bool(listed),
+    )
 
 
-def _run_in_page(
-    kernel: Kernel, owner: str | None, cells: Sequence[str], names: str, elsewhere: str
-) -> None:
-    """Have the page run cells again, and show the outcome.
+def _show_sentence(words: str) -> None:
+    """Show a sentence in the output of the running cell."""
+    reply_views.show_html(*reply_views.sentence(words))
 
-    Args:
-        kernel: the kernel.
-        owner: hash of the running cell.
-        cells: hashes of the cells to run, in order.
-        names: their names for people.
-        elsewhere: a sentence on other stale turns; empty for none.
-    """
-    words = f"{counted(len(cells), 'cell')} for this page to run again."
-    place = reply_views.OutputPlace()
-    place.note(*reply_views.sentence(words))
 
-    def take_answer(answer: Message) -> str:
-        """Show the outcome, and return it in words."""
-        outcome = _outcome(answer, names)
-        words = f"{outcome} {elsewhere}" if elsewhere else outcome
-        place.note(*reply_views.sentence(words))
-        return words
-
-    def request(report: PageReport) -> Message:
-        """Return the message that has the page run the cells."""
-        return {"kind": "run", "cells": [report.cells[cell].id for cell in cells]}
-
+def _run_in_page(kernel: Kernel, execution: Execution, stale: _StaleRun) -> None:
+    """Have the page run cells again, and show the outcome when the page reports it."""
     bridge = kernel.page.bridge
-    if bridge is not None:
-        bridge.ask_page(owner, request, take_answer, page_of(kernel.shell))
+    if bridge is None:
+        return
+    place = reply_views.OutputPlace()
+    words = f"{counted(len(stale.cells), 'cell')} for this page to run again."
+    place.note(*reply_views.sentence(words))
+    bridge.ask_page(
+        execution.cell,
+        partial(_run_message, stale.cells),
+        partial(_show_outcome, place, stale),
+        page_of(kernel.shell),
+    )
+
+
+def _run_message(cells: Sequence[str], report: PageReport) -> Message:
+    """Return the message that has a page run cells."""
+    return {"kind": "run", "cells": [report.cells[cell].id for cell in cells]}
+
+
+def _show_outcome(place: reply_views.OutputPlace, stale: _StaleRun, answer: Message) -> str:
+    """Show the outcome in a page's answer, and return it in words."""
+    words = stale.with_others(_outcome(answer, stale.names))
+    place.note(*reply_views.sentence(words))
+    return words
 
 
 def _stale_cells(
@@ -334,10 +384,13 @@ def _name(conversation: Conversation, cell: str) -> str:
     label = conversation.label(cell)
     if label != IN_NOTEBOOK:
         return label
-    held = ((owner, item) for owner, items in conversation.slots for item in items)
-    turns = ((owner, item) for owner, item in held if isinstance(item, Turn))
-    prompt = next(turn.as_typed for owner, turn in turns if cell in {owner, turn.owner})
-    return f"the cell of “{reply_forms.excerpt(prompt)}”"
+    turn = next(
+        item
+        for owner, items in conversation.slots
+        for item in items
+        if isinstance(item, Turn) and cell in {owner, item.owner}
+    )
+    return f"the cell of “{reply_forms.excerpt(turn.as_typed)}”"
 
 
 def _elsewhere(conversation: Conversation, causes: Causes, cells: Collection[str]) -> str:

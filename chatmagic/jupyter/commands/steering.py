@@ -172,12 +172,12 @@ def _hide(kernel: Kernel, given: Arguments) -> None:
     ``%chat_history`` numbers them; ``%chat_undo`` undoes that. Nothing is deleted. When the
     turn's cell asks again, its new turn is not hidden. At a question: ``%%chat --hide``.
     """
-    here = kernel.window(owns=True)
-    (owner, execution) = kernel.cell()
-    number = given.turn_number(here.index)
-    turn = here.above[number - 1]
+    window = kernel.window(owns=True)
+    owner, execution = kernel.cell()
+    place = given.turn_number(window.index)
+    turn = window.above[place - 1]
     hiding = Hiding(
-        number,
+        place,
         turn.recorded_digest,
         show="--show" in given.options,
         turn=turn.number,
