@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import Final
 
 from chatmagic import safe_text
 from chatmagic.client.endpoint import NO_SERVICE, Endpoint
-from chatmagic.conversation import magic_line
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.turn import MAIN
-from chatmagic.conversation.window import QuestionPlace
 from chatmagic.errors import ChatError
 from chatmagic.jupyter import tables
 from chatmagic.jupyter.kernel import Kernel
-from chatmagic.jupyter.page.messages import Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.api_key import redacted
 from chatmagic.render import gauge, reply_forms
 from chatmagic.render.sanitize import QUIET
-from chatmagic.session.events import Ask
-from chatmagic.session.features import all_settings, answer_file
+from chatmagic.session.features import all_settings
 from chatmagic.session.ledger_row import EMULATOR, service_of
 
 _OWN_LINES: Final = frozenset(
     ["base_url", "auth", "model", *(setting.name for setting in all_settings())]
 )
 """The settings that ``%chat`` alone shows in rows of their own."""
-MOST_MODELS: Final = 1_000
-"""Largest number of models that a panel offers."""
 SHOWN: Final = 200
 """Largest number of characters of names."""
 
@@ -51,51 +45,6 @@ class Status:
         if state.credits is None or state.received_at is None:
             return here
         return state.credits.seen_at + max(here - state.received_at, timedelta())
-
-    def standing(self) -> Message:
-        """Return the state in one word, the settings of the panel's questions, and the models.
-
-        The rows do not have the model: the panel shows it where another one can be chosen.
-        """
-        order = self.kernel.order(None)
-        window = self.kernel.session.conversation.window(QuestionPlace(order=order))
-        rows = self._rows(window.instructions)
-        return {
-            "state": self._state(),
-            "rows": [[name, words] for name, words in rows if name != "Model"],
-            "model": self._model(),
-            "models": self.kernel.known_models()[:MOST_MODELS],
-        }
-
-    def _model(self) -> str:
-        """Return the model that is asked, in a line; empty for none, or if two are named."""
-        try:
-            return model_words(self.kernel)
-        except ChatError:
-            return ""
-
-    def _state(self) -> str:
-        """Return the way in which questions are answered, in a word or two."""
-        if self.kernel.sends_nothing():
-            return "replay"
-        try:
-            answers = answer_file(self.kernel)
-            endpoint = self.kernel.endpoint()
-        except ChatError:
-            return "not connected"
-        state = "emulator" if endpoint.is_emulator else "live"
-        return state if answers is None else f"{state}, {answers.mode}"
-
-    def defaults(self) -> Ask:
-        """Return an empty question with the parameters of the panel's, the defaults of cells."""
-        settings = self.kernel.settings
-        defaults = magic_line.parse_line("", settings.trait_values())
-        question = Ask.with_options("", defaults)
-        return replace(question, above=None, fit=settings.fit)  # no cell asks
-
-    def streams(self) -> bool:
-        """Return whether pages show a reply while it arrives."""
-        return bool(self.kernel.settings.stream != "off")
 
     def credits(self) -> tuple[str, str]:
         """Return the large gauge as HTML and as words, with notes on requests left and a replay."""
@@ -132,7 +81,7 @@ class Status:
         stale = len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""
         notes += "" if here.thread == MAIN else f"; this cell is in the thread {here.thread}"
-        rows = self._rows(here.instructions)
+        rows = self.rows(here.instructions)
         rows.append(("Conversation", f"{safe_text.counted(len(conversation), 'turn')}{notes}."))
         session = self.kernel.session
         rows += self._feature_rows(standing=False)
@@ -147,8 +96,12 @@ class Status:
         except ChatError:
             return EMULATOR
 
-    def _rows(self, instructions: Value | None) -> list[tuple[str, str]]:
-        """Return the settings of a question, as rows of a name and words."""
+    def rows(self, instructions: Value | None) -> list[tuple[str, str]]:
+        """Return the settings of a question, as rows of a name and words.
+
+        Args:
+            instructions: the standing instructions that it carries; ``None`` for none.
+        """
         kernel = self.kernel
         rows = self._feature_rows(standing=True)
         try:

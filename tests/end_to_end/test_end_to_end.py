@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from comms import Widgets, Wire
+from comms import Widgets
 from logged import Emulator, Settings
-from panel_views import PATIENCE, View
+from panel_views import PATIENCE, View, Wire
 from shells import Shell, alone
 
 import chatmagic

@@ -11,13 +11,10 @@ from shells import Shell
 from talks import ask
 
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.question import Entry
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import QuestionPlace
 from chatmagic.jupyter import change_words, transcript
-from chatmagic.jupyter.transcript import AS_SAVED, NOTHING_SAVED, saved
 from chatmagic.models import Reply
-from chatmagic.session.current import current_session
 
 HOSTILE = "<script>\x1b[2J\u202e</td>"
 HOSTILE_REPLY = "<script>x</script>\u202e\x1b[2J<img src=x onerror=y> [a](javascript:b)"
@@ -87,39 +84,6 @@ def test_what_is_hostile_stays_text() -> None:
     assert change_words.undone(made.undo()).isprintable()
 
 
-def test_what_a_saved_notebook_shows() -> None:
-    """The panel's turns in full and safe; those of cells, which have outputs, by a line."""
-    conversation = Conversation()
-    reply = Reply("answer")
-    conversation.add(Turn(prompt="question 1", reply=reply, owner="c", asker="cell [3]"))
-    partial = Reply("**bold** " + HOSTILE_REPLY, state="interrupted")
-    conversation.add(Turn(prompt=HOSTILE_REPLY, reply=partial, entry="panel"))
-    html, text = saved(conversation)
-    assert "chatmagic-saved" in html
-    assert "1. You, in a cell: question 1" in html
-    assert "answer" not in html
-    assert "<strong>bold</strong>" in html
-    assert "Interrupted: this reply is not complete." in html
-    assert "<script" not in html
-    assert text.startswith(AS_SAVED)
-    assert saved(Conversation())[1] == NOTHING_SAVED
-    assert "**bold**" in text
-    assert "\x1b" not in text
-
-
-def test_what_is_saved_of_a_long_conversation_is_bounded() -> None:
-    """The newest turns of panel and cells, each under its own number, and how many more."""
-    conversation = Conversation()
-    for number in range(1, 104):
-        entry: Entry = "panel" if number % 2 else "cell"
-        conversation.add(Turn(prompt="q", reply=Reply(f"a{number}."), entry=entry))
-    for shown in saved(conversation):
-        assert shown.count(". You, in ") == 100
-        assert "3 earlier turns not saved here" in shown
-        assert "4. You, in a cell" in shown
-        assert "a103." in shown
-
-
 def test_a_long_conversation_is_listed_by_pages() -> None:
     """The newest turns, and a line that says how to see those before; or those of a page."""
     made = conversation(*(f"q{number}" for number in range(1, 251)))
@@ -161,4 +125,3 @@ def test_a_list_shows_a_prompt_as_rendered_text(shell: Shell) -> None:
         assert asked not in said.replace(f"\n\n{asked}", ""), command  # an echo
     assert "1. bold code init echo:bold code init\n" in shell.do("%chat_retry --list 1").texts[0]
     assert f"Asked again: “{shown}”" in shell.machine("%chat_retry 1").html
-    assert f": {shown}" in saved(current_session().conversation)[1]

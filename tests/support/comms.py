@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import comm
 import pytest
 from comm.base_comm import BaseComm
-
-if TYPE_CHECKING:
-    from chatmagic.jupyter.page.panel_feed import Shown
 
 
 class PageComm(BaseComm):
@@ -83,23 +80,6 @@ class WidgetComm(PageComm):
     def say(self, content: Any) -> None:
         """Send the widget a message, as its half in the page does."""
         super().say({"method": "custom", "content": content})
-
-
-class Wire:
-    """What a view says and is sent, over a widget's comm."""
-
-    def __init__(self, widget: WidgetComm) -> None:
-        """Take the widget."""
-        self._widget = widget
-
-    def join(self, shown: Shown) -> None:
-        """Send it what the widget sends."""
-        self._widget.heard = shown.send
-
-    def receive(self, shown: Shown, message: dict[str, Any]) -> None:
-        """Say it to the widget."""
-        del shown
-        self._widget.say(message)
 
 
 class Widgets(list[WidgetComm]):

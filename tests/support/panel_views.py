@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from comms import WidgetComm
 from loopback import CHUNKS_END, DONE, EVENTS, Peer, Server, chunked, event, head, stream, wait_for
 from message_types import conforms, types
 
@@ -214,3 +215,20 @@ def fill(session: Session, count: int) -> None:
     for number in range(count):
         carried = session.conversation.window().carried
         session.conversation.add(turn(number, carried=carried, entry="python", asker="Python"))
+
+
+class Wire:
+    """What a view says and is sent, over a widget's comm."""
+
+    def __init__(self, widget: WidgetComm) -> None:
+        """Take the widget."""
+        self._widget = widget
+
+    def join(self, shown: Shown) -> None:
+        """Send it what the widget sends."""
+        self._widget.heard = shown.send
+
+    def receive(self, shown: Shown, message: dict[str, Any]) -> None:
+        """Say it to the widget."""
+        del shown
+        self._widget.say(message)

@@ -7,11 +7,12 @@ from typing import Final
 
 from IPython.display import display
 
-from chatmagic.jupyter import reply_views, transcript
+from chatmagic.jupyter import reply_views
 from chatmagic.jupyter.cells.running_cell import running
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
-from chatmagic.jupyter.status import Status
+from chatmagic.jupyter.page import panel_saved
+from chatmagic.jupyter.page.panel_status import PanelStatus
 
 NEEDS_ANYWIDGET: Final = (
     "Here the chat panel needs anywidget: pip install 'chatmagic[anywidget]', and restart the "
@@ -26,20 +27,20 @@ def _panel(kernel: Kernel, _: Arguments) -> None:
     """
     execution = running(kernel.shell)
     if execution.is_live and execution.has_labextensions:
-        kernel.page.panels(Status(kernel)).show(execution.cell)
+        kernel.page.panels(PanelStatus(kernel)).show(execution.cell)
         return
     if execution.is_live and find_spec("anywidget") is not None:
         from chatmagic.jupyter.page.anywidget_panel import AnywidgetPanel  # noqa: PLC0415 - an extra
 
-        kernel.page.panels(Status(kernel)).show(execution.cell, form=AnywidgetPanel)
+        kernel.page.panels(PanelStatus(kernel)).show(execution.cell, form=AnywidgetPanel)
         return
     if execution.audience == "text":
-        print(transcript.NEEDS_A_PAGE)
+        print(panel_saved.NEEDS_A_PAGE)
         return
     if execution.is_live:
         print(NEEDS_ANYWIDGET)
-    display(transcript.PANEL_ABSENT, raw=True)
-    reply_views.show_html(*transcript.saved(kernel.session.conversation))
+    display(panel_saved.PANEL_ABSENT, raw=True)
+    reply_views.show_html(*panel_saved.saved(kernel.session.conversation))
 
 
 PANEL: Final = Command("chat_panel", _panel, waits=False)

@@ -24,7 +24,7 @@ from chatmagic.jupyter.page.panel_asks import PanelAsks
 from chatmagic.jupyter.page.panel_feed import PanelFeed, Shown
 from chatmagic.jupyter.page.panel_log import KernelStatus, PanelLog
 from chatmagic.jupyter.page.panel_requests import PanelRequests
-from chatmagic.jupyter.transcript import PANEL_ABSENT
+from chatmagic.jupyter.page.panel_saved import PANEL_ABSENT
 from chatmagic.session.events import Began, Changed, Ended, Event
 from chatmagic.session.session import Session
 

@@ -13,7 +13,7 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import panel_content
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.jupyter.page.panel_asks import PanelAsks, PendingAsk
-from chatmagic.jupyter.transcript import saved
+from chatmagic.jupyter.page.panel_saved import saved
 from chatmagic.session.events import Ask, failure
 from chatmagic.session.session import Session
 

@@ -74,7 +74,7 @@ TAKES = "after its name."
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        *((f"{name} all", "takes nothing after") for name in ("undo", "redo", "reset", "panel")),
+        *((f"{name} all", "takes nothing after") for name in ("undo", "redo", "reset")),
         ("cassette f --record --replay", TAKES),
         ("cassette --prune 1", TAKES),
         ("cassette f --else nobody", "[FILE] [--replay] [--else emulator] [--by-order]"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shells import Shell
 
-from chatmagic.jupyter.transcript import NEEDS_A_PAGE
+from chatmagic.jupyter.page.panel_saved import NEEDS_A_PAGE
 
 
 def test_in_a_console_one_line_says_that_it_needs_a_page(shell: Shell) -> None:
@@ -23,3 +23,8 @@ def test_a_machine_shows_what_a_page_saves(shell: Shell) -> None:
     assert pages[0].pop("application/vnd.jupyter.widget-view+json")
     assert machines == pages
     assert "hello" in machines[1]["text/plain"]
+
+
+def test_words_behind_it_are_refused(shell: Shell) -> None:
+    """It has no options."""
+    assert "takes nothing after" in str(shell.run("%chat_panel all").error)

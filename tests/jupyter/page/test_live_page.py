@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
-from bridged import PATIENCE
-from comms import Widgets
 from shells import Shell
 
 
@@ -19,16 +15,3 @@ def test_machines_and_terminals_get_no_bridge(shell: Shell) -> None:
     assert page.bridge is None
     shell.page("%%chat\necho:a", "a")
     assert page.bridge is not None
-
-
-def test_unloading_takes_the_panels_away(shell: Shell, widgets: Widgets) -> None:
-    """No thread and no widget stays."""
-    others = set(threading.enumerate())
-    shell.page("%chat_panel", "P")
-    assert widgets.having("draft")
-    shell.do("%unload_ext chatmagic")
-    assert not widgets.having("draft")
-    for thread in set(threading.enumerate()) - others:
-        if thread.name in {"chatmagic-draw", "chatmagic-ask"}:
-            thread.join(PATIENCE)
-            assert not thread.is_alive()

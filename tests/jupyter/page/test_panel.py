@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
-from comms import Widgets, Wire
+from comms import Widgets
 from loopback import DONE, stream
 from panel_views import (
     HOSTILE,
     PATIENCE,
     Service,
     View,
+    Wire,
 )
 from shells import KEY, Page, Shell
 
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.jupyter.page.panel_content import LogEntries
-from chatmagic.jupyter.transcript import NEEDS_A_PAGE
+from chatmagic.jupyter.page.panel_saved import NEEDS_A_PAGE
 from chatmagic.session.events import Ask, Listener
 from chatmagic.session.session import Session
 
@@ -144,3 +146,16 @@ def test_a_panel_shown_again_keeps_its_draft_and_ends_the_old_one(
     shell.page("%%chat\necho:hello", "A")
     View(Wire(new)).sync()
     assert view.messages == []
+
+
+def test_unloading_takes_the_panels_away(shell: Shell, widgets: Widgets) -> None:
+    """No thread and no widget stays."""
+    others = set(threading.enumerate())
+    shell.page("%chat_panel", "P")
+    assert widgets.having("draft")
+    shell.do("%unload_ext chatmagic")
+    assert not widgets.having("draft")
+    for thread in set(threading.enumerate()) - others:
+        if thread.name in {"chatmagic-draw", "chatmagic-ask"}:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
