@@ -408,6 +408,8 @@ canonical: Final = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, separators=(",", ":")
 ).encode
 """Writer of a JSON value's canonical form: sorted names, no spaces."""
+quoted: Final = json.encoder.encode_basestring
+"""Writer of a text's canonical form."""
 
 
 def json_at(value: object, *names: str) -> object:

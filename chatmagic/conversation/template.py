@@ -122,10 +122,13 @@ def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
                 f"{{{{ {one_line(name)} }}}} is no name of a row. Nothing was sent.",
                 hint=f"There is {names}; a template takes names, and no expressions.",
             )
-        value = _value(name, row.__getitem__, hint=None)
-        if value in _MISSING and not isinstance(row[name], str):
+        value = row[name]
+        if type(value) is str:
+            parts[at] = value
+            continue
+        parts[at] = _value(name, row.__getitem__, hint=None)
+        if parts[at] in _MISSING and not isinstance(value, str):
             missing.append(name)
-        parts[at] = value
     return "".join(parts), missing[0] if missing else None
 
 

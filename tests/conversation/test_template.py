@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from enum import Enum
 from typing import NoReturn
 
 import pytest
@@ -288,6 +289,17 @@ def test_a_missing_value_of_a_row(value: object) -> None:
     row = {"it": {"t": value}, "t": value, "n": str(value)}
     assert fill_row("{{ n }} {{ t }}", row) == (f"{value} {value}", "t")
     assert fill_row("{{ n }} {{ it }}", row) == (f"{value} {row['it']}", None)
+
+
+class Mood(str, Enum):  # noqa: UP042 - a ``StrEnum`` has another text
+    """A text with a text of its own."""
+
+    GOOD = "good"
+
+
+def test_a_text_of_a_kind_is_put_in_as_python_shows_it() -> None:
+    """As any other value is, and not as its letters."""
+    assert fill_row("{{ it }}", {"it": Mood.GOOD}) == ("Mood.GOOD", None)
 
 
 @pytest.mark.parametrize(

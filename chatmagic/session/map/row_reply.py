@@ -32,6 +32,8 @@ from chatmagic.safe_text import without_lone_surrogates
 
 BEGINNING: Final = b'{"key": "'
 """Beginning of each line, by which a file of rows is recognized."""
+SHORT: Final = 16
+"""Number of bytes of a short key."""
 
 
 def short_key(key: str) -> bytes:
@@ -40,7 +42,7 @@ def short_key(key: str) -> bytes:
     Args:
         key: a digest in hexadecimal.
     """
-    return bytes.fromhex(key)[:16]
+    return bytes.fromhex(key)[:SHORT]
 
 
 def replay_key(request: str, occurrence: int) -> str:
@@ -192,7 +194,7 @@ class RowReply(_OfLine):
         if line["reasoning_tokens"] is None:
             del line["reasoning_tokens"]
         body = _body(line)
-        return body + b'%b%b"}\n' % (_SEAL, _seal(body).encode())
+        return body + _end_of(body)
 
 
 _FIELDS: Final = frozenset(item.name for item in fields(RowReply))
@@ -239,6 +241,14 @@ def _seal(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
+def _end_of(body: bytes) -> bytes:
+    """Return the end of a line, which is its digest, for the line without it."""
+    return b'%b%b"}\n' % (_SEAL, _seal(body).encode())
+
+
+_END_SIZE: Final = len(_end_of(b""))
+
+
 def seal_of(line: bytes) -> str:
     """Return the digest that a line should have."""
     return _seal(line[: line.rfind(_SEAL)])
@@ -274,8 +284,7 @@ def is_as_written(line: bytes) -> bool:
     Args:
         line: the line.
     """
-    body, _, seal = line.rpartition(_SEAL)
-    return seal == b'%b"}\n' % _seal(body).encode()
+    return line[-_END_SIZE:] == _end_of(line[:-_END_SIZE])
 
 
 def is_well_formed(value: dict[str, Any]) -> bool:
@@ -316,24 +325,30 @@ def facts_as_written(line: bytes) -> LineFacts | None:
     Returns:
         The facts; ``None`` for any other line, and for the first one of a call.
     """
-    written = re.match(_AS_WRITTEN, line)
-    if written is None or _HEAD in line or not is_as_written(line):
+    place = _PLACE.search(line)
+    if place is None or _HEAD in line or not is_as_written(line):
         return None
-    key, request, occurrence, no_error, ended_at = written.groups()
-    return LineFacts(
-        unhexlify(key[:32]),
-        request.decode("ascii"),
-        int(occurrence),
-        no_error is None,
-        ended_at.decode("utf-8", "replace"),
-    )
+    request, occurrence = place.groups()
+    try:
+        begin = line.index(_ENDED) + len(_ENDED)
+        return LineFacts(
+            unhexlify(line[_KEY]),
+            request.decode("ascii"),
+            int(occurrence),
+            _NO_ERROR not in line,
+            line[begin : line.index(b'"', begin)].decode("ascii"),
+        )
+    except ValueError:
+        return None
 
 
-_AS_WRITTEN: Final = (
-    rb'(?s)\{"key": "([0-9a-f]{64})(?>.*?, "row": )[0-9]{1,15}, "request": "([0-9a-f]{64})", '
-    rb'"occurrence": ([0-9]{1,15}), (?>.*?, "text": ")(?>.*?, "error": ")(", )?'
-    rb'(?>.*?"ended_at": ")([^"\\]*)"'
+_PLACE: Final = re.compile(
+    rb', "row": [0-9]{1,15}, "request": "([0-9a-f]{64})", "occurrence": ([0-9]{1,15}), '
 )
+_NO_ERROR: Final = b', "error": ""'
+_ENDED: Final = b', "ended_at": "'
+_KEY: Final = slice(len(BEGINNING), len(BEGINNING) + 2 * SHORT)
+"""The place of the short key in a line that was written here."""
 _HEAD: Final = b', "head": "{'
 _ALL: Final = frozenset(_NAMES)
 _USED: Final = itemgetter("key", "request", "text", "error", "ended_at", "row", "occurrence")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import repeat
 from typing import Any, NamedTuple
 
-from chatmagic._json import canonical, digest
+from chatmagic._json import canonical, digest, quoted
 from chatmagic.conversation import template
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
@@ -26,7 +26,7 @@ from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
 from chatmagic.session.map.job_head import JobHead
 from chatmagic.session.map.results import Columns
-from chatmagic.session.map.row_reply import replay_key
+from chatmagic.session.map.row_reply import SHORT, replay_key
 from chatmagic.session.prepare import Setup, prepare
 from chatmagic.session.secret_check import environment_secrets
 
@@ -37,26 +37,72 @@ class _Frame:
     It is that of :func:`chatmagic._json.digest`. What stands before the text is hashed once.
 
     Args:
-        value: the value.
-        text: the text, which occurs once in it.
+        before: what stands before the text in the value's canonical JSON.
+        after: what stands behind it.
     """
 
-    def __init__(self, value: object, text: str) -> None:
+    def __init__(self, before: str, after: str) -> None:
         """Hash what stands before the text."""
-        before, _, after = canonical(value).partition(canonical(text))
         self._before = hashlib.sha256(before.encode())
         self._after = after.encode()
 
-    def digest(self, text: bytes) -> str:
+    def digest(self, text: bytes, end: bytes = b"") -> bytes:
         """Return the digest of the value with another text.
 
         Args:
             text: the text's canonical JSON, in UTF-8.
+            end: the end of the value, if it is not in ``after``.
         """
         hashed = self._before.copy()
         hashed.update(text)
-        hashed.update(self._after)
-        return hashed.hexdigest()
+        hashed.update(self._after + end)
+        return hashed.digest()
+
+
+class _RowKeys:
+    """Keys of the rows of a run, in which equal requests are counted.
+
+    A key is the digest of the address, the request and its occurrence. In a replay, in which any
+    address will do, it is that of the request's digest and its occurrence.
+
+    Args:
+        body: the JSON of a row's request.
+        text: the text of its last message, which occurs once in it.
+        address: the address; ``None`` in a replay.
+    """
+
+    def __init__(self, body: Mapping[str, Any], text: str, address: str | None) -> None:
+        """Hash what all requests have in common."""
+        named = {name: body[name] for name in body.keys() - NOT_IN_DIGEST}
+        before, _, after = canonical(named).partition(canonical(text))
+        self.requests = _Frame(before, after)
+        """The digests of the requests, as in the ledger."""
+        before, _, after = canonical(body).partition(canonical(text))
+        self._keys = _Frame(f"[{canonical(address)},{before}", f"{after},")
+        self._is_replay = address is None
+        self._counts: dict[bytes, int] = {}
+
+    def next(self, text: bytes) -> tuple[int, bytes]:
+        """Return the occurrence of the next row's request, and the row's key.
+
+        Args:
+            text: the text of its last message, as canonical JSON.
+        """
+        if self._is_replay:
+            request = self.requests.digest(text)
+            occurrence = self._count(request)
+            return occurrence, bytes.fromhex(replay_key(request.hex(), occurrence))
+        first = self._keys.digest(text, b"1]")
+        occurrence = self._count(first)
+        if occurrence == 1:
+            return 1, first
+        return occurrence, self._keys.digest(text, b"%d]" % occurrence)
+
+    def _count(self, name: bytes) -> int:
+        """Count a request; return its number among equal ones, from 1."""
+        count = self._counts.get(name, 0) + 1
+        self._counts[name] = count
+        return count
 
 
 class Row(NamedTuple):
@@ -67,8 +113,8 @@ class Row(NamedTuple):
         prompt: the template with its values.
         missing: name of a value that is missing; ``None`` for none.
         occurrence: number of the request among equal ones, from 1.
-        key: the row's key in the file.
-        frame: what the requests of all rows have in common; ``None`` without a request.
+        full_key: the digest that is the row's key.
+        requests: the digests of the requests of all rows; ``None`` without a request.
         text: the text of the request's last message, as canonical JSON.
         misfit: the reason why the template does not fit the row; ``None`` if it does.
     """
@@ -77,15 +123,25 @@ class Row(NamedTuple):
     prompt: str
     missing: str | None
     occurrence: int
-    key: str
-    frame: _Frame | None = None
+    full_key: bytes
+    requests: _Frame | None = None
     text: bytes = b""
     misfit: str | None = None
 
     @property
+    def key(self) -> str:
+        """The row's key in the file, in hexadecimal."""
+        return self.full_key.hex()
+
+    @property
+    def short_key(self) -> bytes:
+        """The beginning of the key, which distinguishes rows."""
+        return self.full_key[:SHORT]
+
+    @property
     def request(self) -> str:
         """Digest of its request, as in the ledger: worked out only for a row that is asked."""
-        return self.key if self.frame is None else self.frame.digest(self.text)
+        return self.key if self.requests is None else self.requests.digest(self.text).hex()
 
 
 class RowTemplate:
@@ -191,31 +247,21 @@ class RowTemplate:
             InputError: the template does not fit a row.
         """
         mark = os.urandom(32).hex()
-        body = json.loads(self._request(mark).encode())
-        of_request = _Frame({name: body[name] for name in body.keys() - NOT_IN_DIGEST}, mark)
-        of_first = _Frame([address, body, 1], mark)
-        seen: Counter[str] = Counter()
+        keys = _RowKeys(json.loads(self._request(mark).encode()), mark, address)
         for number, row in enumerate(rows):
             try:
                 prompt, missing = self._filled(number, row)
             except InputError as error:
                 if number == 0 or not keeps_misfits():
                     raise
-                name = digest(error.message)
-                for _ in range(self.repeats):
-                    yield Row(number, "", None, 1, name, misfit=error.message)
+                key = bytes.fromhex(digest(error.message))
+                misfit = Row(number, "", None, 1, key, misfit=error.message)
+                yield from repeat(misfit, self.repeats)
                 continue
-            text = canonical(self._front + prompt).encode()
-            first = (of_request if address is None else of_first).digest(text)
+            text = quoted(self._front + prompt).encode()
             for _ in range(self.repeats):
-                seen[first] += 1
-                occurrence = seen[first]
-                key = first
-                if address is None:
-                    key = replay_key(first, occurrence)
-                elif occurrence > 1:
-                    key = _Frame([address, body, occurrence], mark).digest(text)
-                yield Row(number, prompt, missing, occurrence, key, of_request, text)
+                occurrence, key = keys.next(text)
+                yield Row(number, prompt, missing, occurrence, key, keys.requests, text)
 
     def _filled(self, number: int, row: Mapping[str, Any]) -> tuple[str, str | None]:
         try:

@@ -8,7 +8,6 @@ from typing import Final
 
 from chatmagic.errors import NotRecordedError
 from chatmagic.session.map.job_file import JobFile
-from chatmagic.session.map.row_reply import short_key
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import Row, RowTemplate
 from chatmagic.session.map.rows import Rows
@@ -74,7 +73,7 @@ class RowsToAsk:
         )
         for row in rows:
             self.read += 1
-            self.keys.append(short_key(row.key))
+            self.keys.append(row.short_key)
             if self._file.is_answered(row.key):
                 self.from_file += 1
             elif self._sender.replayed is not None:
