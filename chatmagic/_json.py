@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, reduce
-from itertools import chain, islice
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, TypeVar, cast, get_args
 
@@ -294,7 +294,7 @@ MOST_VALUES: Final = 500_000
 MOST_IN_FILE: Final = 1_000_000
 """Largest number of values in JSON of a file."""
 
-_STRING_OR_SIGN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[,\[{]', re.DOTALL)
+_STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 
 class TooManyValuesError(ValueError):
@@ -308,12 +308,15 @@ def has_many_values(text: str, most: int = MOST_VALUES) -> bool:
         text: the JSON.
         most: the largest number of values.
     """
-    # Signs within strings make no values, but they are counted faster than strings are skipped.
-    if len(text) <= most or sum(map(text.count, ",[{")) <= most:
+    # Signs within strings make no values, but they are counted faster than strings are removed.
+    if len(text) <= most or _sign_count(text) <= most:
         return False
-    tokens = _STRING_OR_SIGN.finditer(text)
-    signs = (token for token in tokens if text[token.start()] != '"')
-    return next(islice(signs, most, None), None) is not None
+    return _sign_count(_STRING.sub("", text)) > most
+
+
+def _sign_count(text: str) -> int:
+    """Return the number of signs with which a value of an array or of an object begins."""
+    return sum(map(text.count, ",[{"))
 
 
 MOST_ESCAPED: Final = 10_000
