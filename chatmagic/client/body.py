@@ -62,7 +62,7 @@ class ReplyBody:
     """The body of a reply, in pieces. It may be neither too large nor silent for too long.
 
     Args:
-        exchange: the answer.
+        exchange: the answer, which is also an attribute.
         halt: limits each read.
         errors: make the error for a body that is too large.
         most: the largest number of bytes.
@@ -73,7 +73,7 @@ class ReplyBody:
         self, exchange: Exchange, halt: Halt, errors: ReplyErrors, most: int, silence: float | None
     ) -> None:
         """Read nothing yet."""
-        self._exchange = exchange
+        self.exchange = exchange
         self._halt = halt
         self._errors = errors
         self._most = most
@@ -101,7 +101,7 @@ class ReplyBody:
             elif monotonic() >= self._silent_at:
                 raise network_errors.timed_out("silence", self._silence)
         self._halt.until = self._silent_at
-        piece = self._exchange.read()
+        piece = self.exchange.read()
         self._size += max(len(piece), LEAST_PIECE)
         return piece
 
@@ -111,7 +111,15 @@ class ReplyBody:
         Args:
             until: the time, by ``time.monotonic``.
         """
-        return read_until(self._exchange, self._halt, until)
+        return read_until(self.exchange, self._halt, until)
+
+    def beginning(self, head: bytes) -> bytes:
+        """Return the beginning of a body that is no reply, within bounds of size and time.
+
+        Args:
+            head: what was read of it already.
+        """
+        return beginning(self.exchange, self._halt, head)[0]
 
     def whole(self, head: bytes, most: int) -> tuple[bytes, ChatError | None]:
         """Return the body, and the error that ended it early.

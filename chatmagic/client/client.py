@@ -1,19 +1,13 @@
-"""Client of one service with one key, over one connection that is kept between asks.
-
-It asks for replies, and for the list of a server's models. The interface has no such list (fact 1),
-so only the names in that answer are used.
-"""
+"""Client of one service with one key, over one connection that is kept between asks."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from chatmagic import advice
 from chatmagic.advice import note_at
 from chatmagic.client import config
 from chatmagic.client.credit_tracker import CreditTracker
@@ -27,14 +21,13 @@ from chatmagic.client.endpoint import (
     request_headers,
 )
 from chatmagic.client.halt import Halt
-from chatmagic.client.service_call import ServiceCall
+from chatmagic.client.model_list import ModelList, ModelStream
 from chatmagic.client.stream import ReplyStream
 from chatmagic.client.transport import HttpTransport, Transport
-from chatmagic.errors import ChatError, InputError, NotRecordedError, NotUnderstoodError
-from chatmagic.models import Credits, Message, Origin, Reply
+from chatmagic.errors import InputError, NotRecordedError
+from chatmagic.models import Credits, Message, Reply
 from chatmagic.other_tools import CLIENT, missing_name
-from chatmagic.protocol.api_key import Auth, Secret, redacted, refuse_keys
-from chatmagic.protocol.json_decoder import JSON_DECODER
+from chatmagic.protocol.api_key import Auth, Secret, refuse_keys
 from chatmagic.protocol.request import Request
 
 
@@ -337,81 +330,3 @@ def _headers(extra_headers: object, endpoint: Endpoint) -> dict[str, str]:
     given = request_headers(extra_headers)
     refuse_keys([endpoint.base_url, *given, *given.values()], endpoint.known_keys)
     return given
-
-
-LARGEST: Final = 8 * 2**20
-"""Largest number of bytes of an answer that are read."""
-_NO_LIST: Final = {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED}
-
-
-@dataclass(frozen=True, slots=True)
-class ModelList:
-    """Models that a server lists.
-
-    Args:
-        names: their names, in the server's order.
-        credits: the credits in the answer's headers; ``None`` if there are none.
-        origin: source of the answer.
-    """
-
-    names: tuple[str, ...]
-    credits: Credits | None = None
-    origin: Origin = "live"
-
-
-class ModelStream(ServiceCall):
-    """One request for a list of models: enter it to send, then iterate; it has no fragments."""
-
-    models = ModelList(())
-    """The list; empty before the loop."""
-
-    def __enter__(self) -> Self:
-        """Send the request; return when the answer has begun.
-
-        Raises:
-            ChatError: as for a reply; a server without a list is not understood.
-        """
-        try:
-            return super().__enter__()
-        except ChatError as error:
-            if error.status not in _NO_LIST:
-                raise
-            raise NotUnderstoodError(
-                f"{self._endpoint.origin} lists no models (HTTP {error.status}).",
-                hint=advice.UNLISTED_MODELS,
-                status=error.status,
-                credits=error.credits,
-            ) from None
-
-    def __iter__(self) -> Iterator[str]:
-        """Read the whole list, and return no fragments.
-
-        Raises:
-            ChatError: the answer is cut off, or is no list.
-        """
-        names = _names(self.text(LARGEST), self._endpoint.known_keys)
-        self.models = ModelList(names, self.header_facts["credits"], self.exchange.origin)
-        return iter(())
-
-    @property
-    def reply(self) -> Reply[ModelList]:
-        """The answer as a reply without text; its value is the list."""
-        listed = self.models
-        return Reply("", credits=listed.credits, origin=listed.origin, parsed=listed)
-
-
-def _names(text: str, keys: tuple[Secret, ...]) -> tuple[str, ...]:
-    """Return the names in a list of models, without any of the keys."""
-    try:
-        value = JSON_DECODER.decode(text)
-    except (ValueError, RecursionError):
-        value = None
-    listed = value.get("data") if isinstance(value, dict) else value
-    # Together AI's list is the whole value (danielmiessler/Fabric 1602).
-    if isinstance(value, list) and not all(isinstance(item, dict) for item in value):
-        listed = None
-    if not isinstance(listed, list):
-        raise NotUnderstoodError("The answer is no list of models.", hint=advice.UNLISTED_MODELS)
-    names = (item.get("id") for item in listed if isinstance(item, dict))
-    told = (redacted(name, keys) for name in names if isinstance(name, str) and name)
-    return tuple(dict.fromkeys(told))

@@ -12,7 +12,13 @@ from chatmagic.client.endpoint import MIB, Limits
 from chatmagic.errors import COST_UNKNOWN, ChatError, CutOffError, NotUnderstoodError
 from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.reply_builder import ReplyBuilder
-from chatmagic.protocol.response_errors import BODY_BYTES, Answer, error_in_reply, safe_excerpt
+from chatmagic.protocol.response_errors import (
+    BODY_BYTES,
+    Answer,
+    error_from_response,
+    error_in_reply,
+    safe_excerpt,
+)
 
 Size = Literal["text", "event", "json", "body"]
 
@@ -77,6 +83,14 @@ class ReplyErrors:
             body: the error object.
         """
         return error_in_reply(self._answer(), body, begun=bool(self._builder.text))
+
+    def no_reply(self, body: bytes) -> ChatError:
+        """Return the error for an answer that is no reply, such as a proxy's page.
+
+        Args:
+            body: the beginning of its body.
+        """
+        return error_from_response(self._answer(), body)
 
     def no_chat(self, event: object) -> NotUnderstoodError:
         """Return the error for a stream without a chunk.

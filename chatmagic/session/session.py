@@ -15,10 +15,11 @@ from chatmagic._fork import Lock
 from chatmagic._log import swallowed
 from chatmagic.advice import Note, Place
 from chatmagic.archive import table
-from chatmagic.client.client import Client, ModelList
+from chatmagic.client.client import Client
 from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.halt import Halt
+from chatmagic.client.model_list import ModelList
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Format
 from chatmagic.conversation.steering import instructed

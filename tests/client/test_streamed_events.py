@@ -13,7 +13,7 @@ from loopback import (
 from served import Played, ask_played
 
 from chatmagic.client import body as body_module
-from chatmagic.client import stream as stream_module
+from chatmagic.client import reply_reader
 from chatmagic.errors import (
     RequestTimeoutError,
 )
@@ -36,7 +36,7 @@ def slowly(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Slow]:
 
     def make(*pieces: bytes) -> Slow:
         made = Slow(200, *pieces)
-        for module in (body_module, stream_module):
+        for module in (body_module, reply_reader):
             monkeypatch.setattr(module, "monotonic", lambda: made.now)
         return made
 

@@ -10,8 +10,9 @@ from loopback import Server, document, playing
 from row_service import RowService
 from served import Played
 
-from chatmagic.client.client import Client, ModelList
+from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
+from chatmagic.client.model_list import ModelList
 from chatmagic.client.transport import Transport
 from chatmagic.errors import ChatInterrupted, CutOffError, InputError, ServiceError
 from chatmagic.models import Message
