@@ -15,6 +15,7 @@ Nothing is ever sent twice: no retry, no redirect.
 
 from __future__ import annotations
 
+import http.client
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
@@ -292,7 +293,7 @@ class HttpExchange:
         until = monotonic() + DRAIN_SECONDS
         left = DRAIN_BYTES
         self._halt.settimeout(DRAIN_SECONDS)
-        with swallowed(urllib3.exceptions.HTTPError, OSError):
+        with swallowed(urllib3.exceptions.HTTPError, http.client.HTTPException, OSError):
             while self._raw.connection is not None and left > 0:
                 left -= len(self._raw.read1(left, decode_content=False))
                 if monotonic() >= until:
