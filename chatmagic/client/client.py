@@ -21,7 +21,7 @@ from chatmagic.client.endpoint import (
     request_headers,
 )
 from chatmagic.client.halt import Halt
-from chatmagic.client.model_list import ModelList, ModelStream
+from chatmagic.client.listed_models import ModelList, ModelStream
 from chatmagic.client.stream import ReplyStream
 from chatmagic.client.transport import HttpTransport, Transport
 from chatmagic.errors import InputError, NotRecordedError

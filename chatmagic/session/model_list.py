@@ -6,8 +6,8 @@ from functools import partial
 from typing import Protocol
 
 from chatmagic._json import digest
-from chatmagic.client.client import ModelList
 from chatmagic.client.halt import Halt
+from chatmagic.client.listed_models import ModelList
 from chatmagic.errors import NotRecordedError
 from chatmagic.session.ask_lock import AskLock
 from chatmagic.session.client_pool import ClientPool

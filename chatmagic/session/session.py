@@ -19,7 +19,7 @@ from chatmagic.client.client import Client
 from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.halt import Halt
-from chatmagic.client.model_list import ModelList
+from chatmagic.client.listed_models import ModelList
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.question import Format
 from chatmagic.conversation.steering import instructed

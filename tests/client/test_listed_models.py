@@ -74,7 +74,7 @@ def test_no_list(given: bytes, kind: type[ChatError], words: str) -> None:
 
 def test_an_answer_that_does_not_end_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read up to a bound."""
-    monkeypatch.setattr("chatmagic.client.model_list._LARGEST", 100)
+    monkeypatch.setattr("chatmagic.client.listed_models._LARGEST", 100)
     long = document({"data": [{"id": "x" * 200}]})
     with served(long) as (client, _), pytest.raises(NotUnderstoodError):
         client.models()

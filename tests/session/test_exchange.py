@@ -12,7 +12,7 @@ from served import Played
 
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
-from chatmagic.client.model_list import ModelList
+from chatmagic.client.listed_models import ModelList
 from chatmagic.client.transport import Transport
 from chatmagic.errors import ChatInterrupted, CutOffError, InputError, ServiceError
 from chatmagic.models import Message
