@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from cassettes import exchange_of
 from pages import cell, output, save
+from project import ROOT
 from saved_notebooks import NOON, page, record
 
 from chatmagic._json import chain_of, timestamp, turn_digest
@@ -100,3 +101,8 @@ def test_a_continued_reply_is_that_to_the_instruction(tmp_path: Path) -> None:
     _, asked = from_notebook(path)
     assert (asked.prompt, asked.text, asked.typed) == (ASKED_FOR_THE_REST, "two", None)
     assert asked.before == (first.request[:16], str(first.turn)[:16])
+
+
+def test_a_notebook_of_an_earlier_form_gives_all_its_exchanges() -> None:
+    """Those of the saved sample."""
+    assert len(from_notebook(ROOT / "tests" / "samples" / "saved_notebook.ipynb")) == 14

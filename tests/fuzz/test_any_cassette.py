@@ -53,8 +53,12 @@ class Kernel:
     def __init__(self, path: Path, mode: Mode, service: Paid) -> None:
         """Put the cassette in."""
         self.config = CassetteConfig(path, mode)
-        environment = GivenEnvironment(command_choice=choosing(lambda: self.config))
+        environment = GivenEnvironment(command_choice=self._choice)
         self.session = Session(Client(transport=service), environment=environment)
+
+    def _choice(self, kind: type) -> Any:
+        """Return the choice of its cassette, as it is now."""
+        return choosing(self.config.path, self.config.mode)(kind)
 
     @property
     def kept(self) -> list[Interaction]:

@@ -15,7 +15,7 @@ from prompt_toolkit.document import Document
 from shells import Shell
 
 from chatmagic.conversation.options import OPTIONS
-from chatmagic.jupyter.commands.cassette import CASSETTE
+from chatmagic.jupyter.commands import COMMANDS
 
 
 def tab(shell: Shell, cell: str) -> list[str]:
@@ -140,7 +140,8 @@ def test_turns_and_words_of_commands(shell: Shell) -> None:
     assert tab(shell, "%chat_login ") == ["%chat_login --forget"]
     assert tab(shell, "%chat_cassette --else e") == ["%chat_cassette --else emulator"]
     flags = {text.split()[-1] for text in tab(shell, "%chat_cassette tape.jsonl --")}
-    assert flags == {option.flags[0] for option in CASSETTE.options}
+    (cassette,) = (command for command in COMMANDS if command.name == "chat_cassette")
+    assert flags == {option.flags[0] for option in cassette.options}
     assert tab(shell, "%chat_undo re") == []
 
 

@@ -11,7 +11,6 @@ from cassette_choice import choosing
 from environments import GivenEnvironment
 from talks import abc, ask
 
-from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.jupyter import stale_cells
 from chatmagic.session.ledger_row import LedgerRow
 from chatmagic.session.session import Session
@@ -74,7 +73,6 @@ def test_a_replay_takes_no_credits() -> None:
     """Whatever requests took before."""
     session, causes = Session(), abc().causes()
     enter(session, replace(ROW, each=3))
-    replayed = CassetteConfig(Path("a.jsonl"), "replay")
-    session.environment = GivenEnvironment(command_choice=choosing(lambda: replayed))
+    session.environment = GivenEnvironment(command_choice=choosing(Path("a.jsonl")))
     words = stale_cells.in_words(session, ["b"], causes)
     assert words.endswith(": a replay costs nothing")

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 from asking import PATIENCE, Seen, prompts
-from cassette_choice import choosing
+from cassette_choice import Mode, choosing
 from environments import GivenEnvironment
 from logged import Emulator, Settings
 from row_service import RowService
 from shells import FIXED
 
-from chatmagic.cassette.choice import CassetteConfig, Mode
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
@@ -111,8 +110,9 @@ def test_the_order_in_which_a_user_sees_an_ask(
 ) -> None:
     """Notes, then that it is sent, then the request; at the end all is kept, and nothing locked."""
     service, seen, path = RowService(9), list[str](), tmp_path / "tape.jsonl"
-    setup = None if mode is None else CassetteConfig(path, mode)
-    environment = GivenEnvironment(command_choice=choosing(lambda: setup), notify=seen.append)
+    environment = GivenEnvironment(notify=seen.append)
+    if mode is not None:
+        environment = GivenEnvironment(notify=seen.append, command_choice=choosing(path, mode))
     ledger = new_ledger(lambda: environment)
     ledger.limits += (OneRequest(ledger),)
     monkeypatch.setattr(Session, "ledger", ledger)

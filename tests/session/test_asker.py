@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from asking import Seen
-from cassette_choice import choosing
+from cassette_choice import Mode, choosing
 from environments import GivenEnvironment
 from logged import Emulator
 from short_service import ShortService
 
 from chatmagic.archive import output
-from chatmagic.cassette.choice import CassetteConfig, Mode
 from chatmagic.client.client import Client
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.record import Record
@@ -31,10 +29,6 @@ from chatmagic.session.session import Session
 GONE = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("ab")))
 MERGED = "one\n\n%%chat\ntwo"
 AS_TEXT = "a line with %%chat is sent as text; split the cell if it is to run by itself"
-
-
-def _same(setup: CassetteConfig) -> CassetteConfig:
-    return setup
 
 
 @pytest.mark.parametrize(
@@ -95,9 +89,8 @@ def test_a_preview_needs_no_service_in_a_replay_alone(session: Session, tmp_path
 
     modes: tuple[Mode, ...] = ("record", "replay")
     for mode in modes:
-        setup = CassetteConfig(tmp_path / "c.jsonl", mode)
         session.environment = GivenEnvironment(
-            service=none, command_choice=choosing(partial(_same, setup))
+            service=none, command_choice=choosing(tmp_path / "c.jsonl", mode)
         )
         if mode == "record":
             with pytest.raises(ConnectError):
@@ -169,10 +162,9 @@ def test_what_was_sent_shorter_replays_strictly(tmp_path: Path) -> None:
     texts: list[list[tuple[str, int | None]]] = []
     modes: tuple[Mode, ...] = ("record", "record", "replay")
     for mode in modes:
-        setup = CassetteConfig(tmp_path / "c.jsonl", mode)
         session = Session(
             Client(transport=service),
-            environment=GivenEnvironment(command_choice=choosing(partial(_same, setup))),
+            environment=GivenEnvironment(command_choice=choosing(tmp_path / "c.jsonl", mode)),
         )
         replies = [session.ask(letter * 4, fit=True) for letter in "abc"]
         texts.append([(reply.text, reply.left_out) for reply in replies])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from environments import GivenEnvironment
 from logged import Emulator
 from shells import KEY
 
-from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import NO_SERVICE
 from chatmagic.errors import NotRecordedError
@@ -50,7 +48,7 @@ def test_the_process_has_one_environment_for_its_session_and_its_clients(
     before = current.current_session()
     given = GivenEnvironment(
         emulator=(emulator.url, Secret(KEY)),
-        command_choice=choosing(partial(CassetteConfig, Path("a.jsonl"), "replay")),
+        command_choice=choosing(Path("a.jsonl")),
     )
     current.use_environment(given)
     assert before is current.current_session()

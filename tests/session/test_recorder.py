@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 import pytest
-from cassette_choice import choosing
+from cassette_choice import Mode, choosing
 from environments import GivenEnvironment
 from row_service import RowService
 
 from chatmagic._fork import Lock
 from chatmagic.archive.cassette_file import CassetteFile
 from chatmagic.archive.interaction import Interaction
-from chatmagic.cassette.choice import CassetteConfig, Mode
 from chatmagic.client.client import Client
 from chatmagic.conversation.window import Window
 from chatmagic.errors import ChatError, ServiceError
@@ -27,13 +25,7 @@ from chatmagic.session.session import Session
 
 def session_with(path: Path, mode: Mode, service: RowService) -> Session:
     """Return a session with a cassette."""
-
-    def setup(config: CassetteConfig) -> CassetteConfig:
-        return config
-
-    environment = GivenEnvironment(
-        command_choice=choosing(partial(setup, CassetteConfig(path, mode)))
-    )
+    environment = GivenEnvironment(command_choice=choosing(path, mode))
     return Session(Client(transport=service), environment=environment)
 
 

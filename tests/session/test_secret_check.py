@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 from asking import Seen, prompts
-from cassette_choice import choosing
+from cassette_choice import Mode, choosing
 from environments import GivenEnvironment
 from logged import Emulator
 from shells import KEY
 
-from chatmagic.cassette.choice import CassetteConfig, Mode
 from chatmagic.conversation.question import Value
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
@@ -23,7 +21,6 @@ from chatmagic.models import Reply
 from chatmagic.protocol.secret_scanner import SecretVariable, secret_variables
 from chatmagic.session import secret_check
 from chatmagic.session.events import Ask
-from chatmagic.session.recorder import Recorder
 from chatmagic.session.session import Session
 
 VALUE = "tr0ub4dor&staple"
@@ -162,7 +159,7 @@ def test_a_replay_refuses_nothing(
     modes: tuple[Mode, ...] = ("record", "replay", "record")
     for mode in modes:
         session.environment = GivenEnvironment(
-            service=lambda: service, command_choice=choosing(partial(CassetteConfig, path, mode))
+            service=lambda: service, command_choice=choosing(path, mode)
         )
         session.conversation.reset()
         if len(emulator.requests) == 0:
@@ -171,7 +168,6 @@ def test_a_replay_refuses_nothing(
         monkeypatch.setenv("DB_PASSWORD", VALUE)
     assert len(emulator.requests) == 1
     refused(session, Ask(f"echo:other {VALUE}", history=False))
-    session.feature(Recorder).cassette.eject()
 
 
 def test_the_own_key_is_never_allowed(session: Session, emulator: Emulator) -> None:

@@ -24,7 +24,6 @@ from row_service import RowService
 from shells import KEY, Shell
 
 import chatmagic
-from chatmagic.cassette.choice import CassetteConfig
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -461,8 +460,7 @@ def test_a_replay_never_sends(service: RowService, tmp_path: Path) -> None:
 
 def replaying(folder: Path) -> GivenEnvironment:
     """Give an environment that replays a cassette, and knows no address and no key."""
-    config = CassetteConfig(folder / "lesson.jsonl", "replay")
-    return GivenEnvironment(command_choice=choosing(lambda: config))
+    return GivenEnvironment(command_choice=choosing(folder / "lesson.jsonl"))
 
 
 def test_a_replay_needs_no_address_and_no_key(asking: Session, service: RowService) -> None:
