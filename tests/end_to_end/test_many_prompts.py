@@ -28,7 +28,7 @@ PROGRAM: Final = """
 import os, signal, sys, threading
 from chatmagic.session.map import job_file
 from chatmagic.client import credit_tracker, transport
-from chatmagic.session.map.row_pool import RowPool
+from chatmagic.session.map.answer_writer import AnswerWriter
 import chatmagic
 
 origin, key, path, point, passing, rows, workers = sys.argv[1:]
@@ -54,7 +54,7 @@ def killing(name, original, after=False, torn=False):
 Tracker, File, Transport = credit_tracker.CreditTracker, job_file.JobFile, transport.HttpTransport
 Transport.send = killing("as it is sent", Transport.send)
 Tracker.note_requests = killing("as the headers come", Tracker.note_requests)
-RowPool._keep = killing("before it is stored", RowPool._keep)
+AnswerWriter.add = killing("before it is stored", AnswerWriter.add)
 File.append = killing("in the middle of its line", File.append, torn=True)
 File.append = killing("when it is stored", File.append, after=True)
 client = chatmagic.Client(origin, key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,19 @@ from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.question import RequestFacts
+from chatmagic.errors import ChatError, RateLimitError
 from chatmagic.models import Credits, Reply
 from chatmagic.protocol.request import Request
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
 from chatmagic.session.map.job import Job
 from chatmagic.session.map.job_file import JobFile
-from chatmagic.session.map.row_pool import Clock, JobOptions
+from chatmagic.session.map.row_asker import JobOptions
 from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.map.rows import Rows
+from chatmagic.session.map.run_state import Clock
 from chatmagic.session.meter import Meter
 
 PATIENCE = 60.0
@@ -49,6 +52,34 @@ def raising(error: Callable[[], BaseException], at: Iterable[str]) -> Answer:
         return capitals(prompt, halt)
 
     return answer
+
+
+def limited(seconds: float) -> RateLimitError:
+    """Give a refusal that names a time."""
+    return RateLimitError("Wait.", retry_after=datetime.now(UTC) + timedelta(seconds=seconds))
+
+
+class Refusing:
+    """Answers in capitals, but for the first so many requests of some rows.
+
+    Args:
+        error: the refusal.
+        times: number of refusals of each row.
+    """
+
+    def __init__(self, error: Callable[[], ChatError], **times: int) -> None:
+        """Refuse none yet."""
+        self.error = error
+        self.left = times
+        self.lock = threading.Lock()
+
+    def __call__(self, prompt: str, halt: Halt) -> str:
+        """Answer or refuse."""
+        with self.lock:
+            if self.left.get(prompt, 0) > 0:
+                self.left[prompt] -= 1
+                raise self.error()
+        return capitals(prompt, halt)
 
 
 @contextlib.contextmanager
@@ -161,3 +192,17 @@ class Rig:
         """Give the replies of the file, by row."""
         replies = map(RowReply.from_line, self.path.read_bytes().splitlines())
         return {reply.row: reply for reply in replies}
+
+
+def stopped_when_it_waits(job: Job, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Have a job stop at the first reason for a wait that it shows; return these reasons."""
+    seen: list[str] = []
+
+    def show(_: object, done: int, state: str) -> None:
+        del done
+        if state:
+            seen.append(state)
+            job.stop()
+
+    monkeypatch.setattr("chatmagic.session.map.progress.Progress.show", show)
+    return seen

@@ -22,11 +22,13 @@ from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.progress import Progress
 from chatmagic.session.map.repeats import together
 from chatmagic.session.map.results import with_replies
-from chatmagic.session.map.row_pool import NAP, Clock, JobOptions, RowPool
+from chatmagic.session.map.row_asker import JobOptions
+from chatmagic.session.map.row_pool import RowPool
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.map.rows import Rows, is_series, names_of
 from chatmagic.session.map.rows_to_ask import RowsToAsk
+from chatmagic.session.map.run_state import NAP, Clock
 from chatmagic.session.worker import Worker
 
 
@@ -76,17 +78,17 @@ class Job:
     @property
     def sent(self) -> int:
         """Number of requests of this run."""
-        return self.pool.sent
+        return self.pool.gate.sent
 
     @property
     def waiting(self) -> str:
         """The reason why no request is sent now; empty if requests are sent."""
-        return self.pool.waiting
+        return self.pool.run.waiting
 
     @property
     def is_stopped(self) -> bool:
         """Whether no more rows are begun."""
-        return self.pool.is_stopped
+        return self.pool.run.is_stopped
 
     @property
     def answered(self) -> int:
@@ -177,7 +179,7 @@ class Job:
 
     def stop(self) -> None:
         """Begin no more rows. Those under way continue to their end."""
-        self.pool.stop()
+        self.pool.run.stop()
 
     def interrupt(self) -> None:
         """Begin no more rows; at the second call, cut off those under way."""
@@ -185,7 +187,7 @@ class Job:
         self._is_interrupted = True
         self.stop()
         if is_second:
-            self.pool.cut()
+            self.pool.asker.cut()
 
     def __repr__(self) -> str:
         """Return the state of the job and its numbers."""
@@ -255,9 +257,9 @@ class Job:
                 self._hand_out()
         except BaseException as problem:  # noqa: BLE001 - it is raised below
             log_swallowed(problem)
-            self.pool.end(problem)
+            self.pool.run.end(problem)
         self.pool.close()
-        error = self.pool.error
+        error = self.pool.run.error
         if isinstance(error, ChatError):
             error.advice = sentences(error.advice, self._so_far())
         elif isinstance(error, KeyboardInterrupt) or (error is None and self.is_stopped):
@@ -275,7 +277,7 @@ class Job:
             self._show_progress()
         except Exception as error:  # noqa: BLE001 - `_work` raises it
             log_swallowed(error)
-            self.pool.end(error)
+            self.pool.run.end(error)
 
     def _show_progress(self) -> None:
         """Draw the bar, if a person sees one."""

@@ -10,7 +10,7 @@ from chatmagic.conversation.question import Format
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.safe_text import counted
 from chatmagic.session.map.job import Job, notify
-from chatmagic.session.map.row_pool import JobOptions
+from chatmagic.session.map.row_asker import JobOptions
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.map.rows import Rows

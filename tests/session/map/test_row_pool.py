@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from threading import Thread
 
 import pytest
-from jobs import Rig, capitals
+from jobs import (
+    Rig,
+    capitals,
+    raising,
+    stopped_when_it_waits,
+)
+
+from chatmagic.errors import (
+    ChatInterrupted,
+)
 
 
 @pytest.fixture
@@ -21,7 +32,7 @@ def test_each_row_is_asked_once(rig: Rig) -> None:
     job.pool.start()
     job.pool.ask(job.to_ask, lambda: looks.append(None))
     job.pool.close()
-    assert (job.pool.sent, job.pool.answers.answered) == (3, 3)
+    assert (job.pool.gate.sent, job.pool.answers.answered) == (3, 3)
     assert {reply.text for reply in rig.kept().values()} == {"A", "B", "C"}
     assert looks
 
@@ -30,19 +41,37 @@ def test_a_stopped_pool_asks_nothing(rig: Rig) -> None:
     """It can be closed all the same."""
     job = rig.job([*"abc"], capitals)
     job.pool.start()
-    job.pool.stop()
+    job.pool.run.stop()
     job.pool.ask(job.to_ask, lambda: None)
     job.pool.close()
-    assert (job.pool.sent, job.pool.error) == (0, None)
+    assert (job.pool.gate.sent, job.pool.run.error) == (0, None)
 
 
-def test_the_first_error_counts(rig: Rig) -> None:
-    """A later one is often of its making."""
-    job = rig.job([*"abc"], capitals)
-    first = ValueError()
-    job.pool.start()
-    job.pool.end(first)
-    job.pool.end(KeyError())
-    job.pool.close()
-    assert job.pool.error is first
-    assert job.pool.is_stopped
+@pytest.mark.parametrize("start", [False, True])
+def test_an_error_of_a_threads_own_ends_it(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, *, start: bool
+) -> None:
+    """Such as one of a schema's own code, or of a process with too many threads."""
+    job, real = rig.job(list("abcdefgh"), raising(ZeroDivisionError, "a"), workers=4), Thread.start
+
+    def failing(thread: Thread) -> None:
+        if thread.name == "chatmagic-map":
+            raise ZeroDivisionError
+        real(thread)
+
+    if start:
+        monkeypatch.setattr(Thread, "start", failing)
+    with pytest.raises(ZeroDivisionError):
+        job.run(is_watched=False)
+    assert not [each for each in threading.enumerate() if each.name == "chatmagic-map"]
+
+
+def test_a_stop_ends_the_wait_for_another_task(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that another task asks is not asked here; a person sees why it waits."""
+    job = rig.job(["a"], capitals, workers=1)
+    monkeypatch.setattr(job.file, "claim", lambda _: False)
+    seen = stopped_when_it_waits(job, monkeypatch)
+    with pytest.raises(ChatInterrupted, match="Stopped"):
+        job.run(is_watched=True)
+    assert seen[0] == "another task asks the same rows"
+    assert rig.asking.asked == []
