@@ -22,7 +22,7 @@ from typing import Final
 
 from chatmagic.conversation.cell_magics import (
     TEXT_CELLS,
-    joined,
+    in_one_line,
     parsed_python,
     plan_of,
     statements,
@@ -215,7 +215,7 @@ def python_of(source: str) -> str:
 
 def _as_python(statement: str) -> str:
     """Return a statement, or Python in place of a magic."""
-    line = joined(statement)
+    line = in_one_line(statement)
     if plan_of(statement).commands and (command := _COMMAND.match(line)):
         return f"{command['target']}{_OURS}()"
     if magic := _MAGIC.fullmatch(line):
@@ -242,7 +242,7 @@ def _magic_lines(source: str) -> Iterator[str]:
         yield first
     for command in plan_of(source).commands:
         yield command.line
-    for line in map(joined, statements(source)):
+    for line in map(in_one_line, statements(source)):
         magic = _MAGIC.fullmatch(line)
         if magic is not None and magic["name"] not in _RUN_CODE:
             yield line

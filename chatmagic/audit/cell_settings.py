@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from chatmagic.archive.notebook import NotebookCell
-from chatmagic.conversation.cell_magics import MagicCall, joined, statements
+from chatmagic.conversation.cell_magics import MagicCall, in_one_line, statements
 from chatmagic.conversation.options import OPTIONS, Option
 from chatmagic.conversation.question import Parameters, unquoted
 from chatmagic.conversation.record import Record
@@ -175,7 +175,7 @@ def _settings_made_by(
             yield from _connected_model(command, in_force)
     if cell.source.lstrip().startswith("%%"):
         return
-    for line in map(joined, statements(cell.source)):
+    for line in map(in_one_line, statements(cell.source)):
         setting = _CONFIG.fullmatch(line)
         if setting is None:
             continue

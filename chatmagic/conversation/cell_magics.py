@@ -90,14 +90,15 @@ class MagicCall:
             parsed = magic_line.parse_line(self.line, recorded=recorded or {})
         except InputError:
             return None
-        fixes = self.name == "chat_fix"
-        prompt = (correction if fixes else parsed.question)(
-            parsed.prompt, (self.body or "").rstrip("\n")
-        )
+        body = (self.body or "").rstrip("\n")
+        if self.name == "chat_fix":
+            parsed = replace(parsed, with_error=True)
+            prompt = correction(parsed.prompt, body)
+        else:
+            prompt = parsed.question(parsed.prompt, body)
         if parsed.dry or not prompt.strip():
             return None
-        prompt = without_lone_surrogates(prompt)
-        return replace(parsed, prompt=prompt, with_error=parsed.with_error or fixes)
+        return replace(parsed, prompt=without_lone_surrogates(prompt))
 
     @property
     def is_quiet(self) -> bool:
@@ -113,14 +114,19 @@ class MagicCall:
             parsed = self.parsed()
             return "" if parsed is None or parsed.quiet else "turn"
         if self.name == "chat_retry":
-            lists = any(word.startswith(("--list", "--stale")) for word in words)
-            picks = any(word.startswith("--pick") for word in words)
-            return "" if lists else "pick" if picks else "turn"
-        if self.name == "chat_thread":
-            return ("deletion" if "--delete" in words else "thread") if words else ""
+            return _record_of_retry(words)
+        if self.name == "chat_thread" and words:
+            return "deletion" if "--delete" in words else "thread"
         if self.name == "chat_instructions" and self.body is None:
             return ""  # it shows the current instructions
         return _RECORDED.get(self.name, "")
+
+
+def _record_of_retry(words: Sequence[str]) -> str:
+    """Return the kind of the record that ``%chat_retry`` leaves; empty if it only lists."""
+    if any(word.startswith(("--list", "--stale")) for word in words):
+        return ""
+    return "pick" if any(word.startswith("--pick") for word in words) else "turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +167,7 @@ def plan_of(source: str) -> Plan:
     commands = []
     code = []
     for statement in statements(source):
-        line = joined(statement)
+        line = in_one_line(statement)
         magic = re.fullmatch(_LINE, line)
         if magic is not None and magic["line"].strip() not in {"?", "??"}:
             is_once = not magic["indent"] and other is None and magic["percent"] == "%"
@@ -176,7 +182,7 @@ def plan_of(source: str) -> Plan:
     return Plan(tuple(commands), "\n".join(filter(str.strip, code)))
 
 
-def joined(statement: str) -> str:
+def in_one_line(statement: str) -> str:
     """Return a magic as one line: a line that ends in a backslash continues in the next.
 
     Args:
@@ -232,10 +238,11 @@ def parsed_python(text: str) -> ast.Module | None:
 
 def _is_assignment(target: str | None) -> bool:
     """Return whether the text before a magic is nothing, or assigns its value."""
-    tree = None if target is None else parsed_python(f"{target}0")
-    return target is None or (
-        tree is not None and [type(item) for item in tree.body] in ([ast.Assign], [ast.AnnAssign])
-    )
+    if target is None:
+        return True
+    tree = parsed_python(f"{target}0")
+    kinds = [] if tree is None else [type(statement) for statement in tree.body]
+    return kinds in ([ast.Assign], [ast.AnnAssign])
 
 
 def cell_magic(lines: Sequence[str]) -> MagicCall | None:
@@ -245,9 +252,12 @@ def cell_magic(lines: Sequence[str]) -> MagicCall | None:
         lines: the cell's lines, with their line ends.
     """
     first = first_line(lines)
-    magic = None if first is None else re.match(_CELL, lines[first].rstrip("\r\n"))
-    if first is None or magic is None:
+    if first is None:
         return None
+    magic = re.match(_CELL, lines[first].rstrip("\r\n"))
+    if magic is None:
+        return None
+    # A tool's comment above becomes part of the body, where it is refused with a hint.
     above = [line for line in lines[:first] if line.strip()]
     body = "".join([*above, *lines[first + 1 :]])
     return MagicCall(magic["command"], magic["line"] or "", body)

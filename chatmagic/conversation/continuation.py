@@ -160,45 +160,60 @@ def joined_turn(first: Turn, part: Turn) -> Turn:
         part: the same question with the second part and its record.
     """
     record = cast("Record", part.record)
-    before = first.reply
-    came = part.reply
-    text = came.text if record.afresh else joined_text(before.text, came.text, record.cut)
-    reply = replace(
-        came,
-        text=text,
-        model=came.model or before.model,
-        usage=_usage(before.usage, came.usage),
-        took=_sum(before.took, came.took),
-        reasoning="\n\n".join(filter(None, (before.reasoning, came.reasoning))) or None,
-        by_order=before.by_order or came.by_order,
-    )
-    earlier_seams = () if first.record is None or record.afresh else first.record.seams
     # The turn keeps the limit, the carried turns, the instructions and the record of its first
     # request.
     turn = replace(
         part,
-        reply=reply,
+        reply=_joined_reply(first.reply, part.reply, record),
         max_tokens=first.max_tokens,
         carried=first.carried,
         last=first.last,
         instructions=first.instructions,
     )
-    record = replace(
-        with_shared_fields(first.record or record, reply, ReplyFacts),
-        owner=record.owner,
-        reply=digest(text),
-        turn=record.turn if first.missing else turn.digest,
-        in_place_of=record.in_place_of,
-        continues=record.continues,
+    # The prompt has another text now if its values were not kept.
+    name = record.turn if first.missing else turn.digest
+    return replace(turn, record=_joined_record(first.record, record, turn.reply, name))
+
+
+def _joined_reply(first: Reply, second: Reply, record: Record) -> Reply:
+    """Return the reply with both parts; the record is that of the second one."""
+    text = second.text if record.afresh else joined_text(first.text, second.text, record.cut)
+    return replace(
+        second,
+        text=text,
+        model=second.model or first.model,
+        usage=_usage(first.usage, second.usage),
+        took=_sum(first.took, second.took),
+        reasoning="\n\n".join(filter(None, (first.reasoning, second.reasoning))) or None,
+        by_order=first.by_order or second.by_order,
+    )
+
+
+def _joined_record(first: Record | None, part: Record, reply: Reply, turn: str | None) -> Record:
+    """Return the record of the turn with both parts, which is no part of a reply any more.
+
+    Args:
+        first: the record of the first part; ``None`` if the turn has none.
+        part: the record of the second part.
+        reply: the reply with both parts.
+        turn: the digest by which later records name the turn.
+    """
+    earlier_seams = () if first is None or part.afresh else first.seams
+    return replace(
+        with_shared_fields(first or part, reply, ReplyFacts),
+        owner=part.owner,
+        reply=digest(reply.text),
+        turn=turn,
+        in_place_of=part.in_place_of,
+        continues=part.continues,
         picked=False,
         compared=False,
         afresh=False,
         alike=False,
         cut=0,
-        seams=(*earlier_seams, *record.seams),
+        seams=(*earlier_seams, *part.seams),
         block=None,
     )
-    return replace(turn, record=record)
 
 
 def _same_beginning(first: str, second: str) -> str:
@@ -347,4 +362,5 @@ def _usage(first: Usage | None, second: Usage | None) -> Usage | None:
 
 
 def _sum(first: int | None, second: int | None) -> int | None:
+    """Return the sum of two figures; ``None`` if one of them is unknown."""
     return None if first is None or second is None else first + second

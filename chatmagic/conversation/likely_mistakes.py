@@ -186,9 +186,11 @@ def merged_command(prompt: str) -> str:
     Returns:
         The command's name; empty if there is none.
     """
-    lines = [line for line in prompt.splitlines() if line.startswith("%")]
-    match = next((match for line in lines if (match := re.match(_MAGIC_LINE, line))), None)
-    return "" if match is None else match[0]
+    for line in prompt.splitlines():
+        command = re.match(_MAGIC_LINE, line)
+        if command is not None:
+            return command[0]
+    return ""
 
 
 def merged_cell_notes(prompt: str) -> list[str]:
@@ -197,7 +199,8 @@ def merged_cell_notes(prompt: str) -> list[str]:
     Args:
         prompt: the prompt as typed.
     """
-    if not (name := merged_command(prompt)):
+    name = merged_command(prompt)
+    if not name:
         return []
     return [f"a line with {name} is sent as text; split the cell if it is to run by itself"]
 
@@ -208,5 +211,7 @@ def placeholder_notes(placeholder: str | None) -> list[str]:
     Args:
         placeholder: the variable as typed, ``{name}`` or ``$name``; ``None`` for none.
     """
-    name = (placeholder or "").strip("{}$")
-    return [f"{placeholder} is sent as typed; {{{{ {name} }}}} puts the value in"] if name else []
+    if placeholder is None:
+        return []
+    name = placeholder.strip("{}$")
+    return [f"{placeholder} is sent as typed; {{{{ {name} }}}} puts the value in"]

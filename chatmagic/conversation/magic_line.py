@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Number
 from types import MappingProxyType
 from typing import Any, Final
@@ -31,6 +31,8 @@ _IN_A_WORD: Final = r"[{}]|\$[^\W\d]"
 """What asks for a variable, or for more than a variable, within another word."""
 
 
+_END: Final = "--"
+"""The word that ends the options."""
 _SHOWN: Final = 40
 _UNSENT: Final = "Nothing was sent."
 
@@ -103,26 +105,19 @@ def parse_line(
         option.dest: _default(option, settings, recorded) for option in OPTIONS
     }
     prompt = line.strip()
-    is_ended = False
-    for flag, option, value, rest in _typed(prompt):
-        prompt = rest
-        is_ended = flag == "--"
-        if option is not None:
-            is_variable = re.fullmatch(_VARIABLE, value or "") is not None
-            if is_variable and names is None:
-                fields[option.dest] = recorded.get(option.dest, fields[option.dest])
-                continue
-            word = value
-            if value is not None and names is not None:
-                try:
-                    word = with_variable(value, names)
-                except ValueError as error:
-                    raise InputError(f"{flag} {error}. {_UNSENT}", hint=IN_A_VARIABLE) from None
-            shown = f"the value of {value}" if is_variable else None
-            fields[option.dest] = _value(option, flag, word, hint, shown)
-        elif flag != "--":
-            raise unknown_option(flag, settings)
-    if not is_ended:
+    last_flag = ""
+    for typed in _typed_flags(prompt):
+        prompt = typed.rest
+        last_flag = typed.flag
+        option = typed.option
+        if option is None:
+            if typed.flag != _END:
+                raise unknown_option(typed.flag, settings)
+        elif names is None and typed.is_variable:
+            fields[option.dest] = recorded.get(option.dest, fields[option.dest])
+        else:
+            fields[option.dest] = _value(typed, option, names, hint)
+    if last_flag != _END:
         refuse_dash(prompt)
     return ParsedLine(**fields, prompt=prompt)
 
@@ -171,7 +166,8 @@ def typed_fields(line: str) -> frozenset[str]:
     Args:
         line: as for :func:`parse_line`.
     """
-    return frozenset(option.dest for _, option, _, _ in _typed(line.strip()) if option is not None)
+    options = (typed.option for typed in _typed_flags(line.strip()))
+    return frozenset(option.dest for option in options if option is not None)
 
 
 def output_name(line: str) -> str | None:
@@ -180,10 +176,10 @@ def output_name(line: str) -> str | None:
     Args:
         line: as for :func:`parse_line`.
     """
-    typed = (
-        value for _, option, value, _ in _typed(line.strip()) if option and option.dest == "output"
-    )
-    return next(typed, None)
+    for typed in _typed_flags(line.strip()):
+        if typed.option is not None and typed.option.dest == "output":
+            return typed.value
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,33 +205,59 @@ def line_end(line: str) -> LineEnd:
     """
     last = line.rsplit(maxsplit=1)[-1] if line[-1:].strip() else ""
     before = line.removesuffix(last).strip()
-    typed = [("", None, None, before), *_typed(before)]
-    flag, option, value, prompt = typed[-1]
-    if prompt or flag == "--":
+    previous = _TypedFlag("", None, None, before)
+    for typed in _typed_flags(before):
+        previous = typed
+    if previous.rest or previous.flag == _END:
         return LineEnd(last, in_prompt=True)
     if last == "-" or _is_like_an_option(last):
-        _, option, value = _flag(last)
-        takes_it = value is not None and option is not None and option.kind is not None
-        return LineEnd(value or "", option) if takes_it else LineEnd(last)
-    if option is None or option.kind is None or value is not None:
-        return LineEnd(last, in_prompt=bool(last))
-    return LineEnd(last, option)
+        flag = _flag(last)
+        is_value = flag.value is not None and flag.takes_value
+        return LineEnd(flag.value or "", flag.option) if is_value else LineEnd(last)
+    if previous.takes_value and previous.value is None:
+        return LineEnd(last, previous.option)
+    return LineEnd(last, in_prompt=bool(last))
 
 
-def _typed(line: str) -> Iterator[tuple[str, Option | None, str | None, str]]:
-    """Yield each flag of a line with its option, its value, and the rest of the line.
+@dataclass(frozen=True, slots=True)
+class _TypedFlag:
+    """Flag as it stands in a line.
 
-    A ``--``, which ends the options, is yielded, too.
+    Args:
+        flag: the flag; ``--`` ends the options.
+        option: its option; ``None`` if there is none of this flag.
+        value: the text of its value; ``None`` without one.
+        rest: the line behind it and its value.
     """
-    flag = ""
+
+    flag: str
+    option: Option | None
+    value: str | None
+    rest: str = ""
+
+    @property
+    def takes_value(self) -> bool:
+        """Whether its option takes a value."""
+        return self.option is not None and self.option.kind is not None
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether its value is that of a variable which it names."""
+        return re.fullmatch(_VARIABLE, self.value or "") is not None
+
+
+def _typed_flags(line: str) -> Iterator[_TypedFlag]:
+    """Yield the flags of a line in their order, and the ``--`` that ends the options."""
     word, rest = _first(line)
-    while flag != "--" and _is_like_an_option(word):
-        flag, option, value = _flag(word)
+    while _is_like_an_option(word):
+        typed = _flag(word)
         following, after = _first(rest)
-        if option and option.kind and value is None and not _is_like_an_option(following):
-            value = following or None
+        if typed.takes_value and typed.value is None and not _is_like_an_option(following):
+            typed = replace(typed, value=following or None)
             rest = after
-        yield flag, option, value, rest
+        yield replace(typed, rest=rest)
+        if typed.flag == _END:
+            return
         word, rest = _first(rest)
 
 
@@ -246,11 +268,13 @@ def _first(text: str) -> tuple[str, str]:
 
 
 def _is_like_an_option(word: str) -> bool:
+    """Return whether a word is a dash or two before a letter, or the end of the options."""
     letter = word[1:].removeprefix("-")[:1]
-    return word.startswith("-") and (word == "--" or (letter.isascii() and letter.isalpha()))
+    return word.startswith("-") and (word == _END or (letter.isascii() and letter.isalpha()))
 
 
 def _default(option: Option, settings: Mapping[str, Any], recorded: Mapping[str, Any]) -> object:
+    """Return the value of an option's field if the option is not typed."""
     if option.configurable and option.dest in recorded:
         return recorded[option.dest]
     value = None if option.trait is None else settings.get(option.trait)
@@ -259,41 +283,47 @@ def _default(option: Option, settings: Mapping[str, Any], recorded: Mapping[str,
     return option.default if value is None else value
 
 
-def _flag(word: str) -> tuple[str, Option | None, str | None]:
-    """Return the flag of a word, its option, and the value that is attached to it."""
+def _flag(word: str) -> _TypedFlag:
+    """Return the flag of a word, with the value that is attached to it."""
     flag, equals, value = word.partition("=")
     if flag not in BY_FLAG and word[:2] in BY_FLAG:
-        flag = word[:2]
-        equals = "="
-        value = word[2:]
-    return flag, BY_FLAG.get(flag), value if equals else None
+        # A short flag with its value, such as -t0.5.
+        return _TypedFlag(word[:2], BY_FLAG[word[:2]], word[2:])
+    return _TypedFlag(flag, BY_FLAG.get(flag), value if equals else None)
 
 
-def _value(
-    option: Option, flag: str, word: str | None, hint: str, source: str | None = None
-) -> object:
+def _value(typed: _TypedFlag, option: Option, names: Mapping[str, Any] | None, hint: str) -> object:
     """Return the value to which an option sets its field.
 
     Args:
+        typed: its flag as typed.
         option: the option.
-        flag: its flag as typed.
-        word: the text of its value; ``None`` without one.
+        names: the variables that its value may name; ``None`` if unknown.
         hint: the second line of the error.
-        source: the source of a text that is not typed, which the error shows instead of the text.
 
     Raises:
         InputError: the option takes another value, or none.
     """
+    word = typed.value
+    if word is not None and names is not None:
+        try:
+            word = with_variable(word, names)
+        except ValueError as error:
+            raise InputError(f"{typed.flag} {error}. {_UNSENT}", hint=IN_A_VARIABLE) from None
     name = "/".join(option.flags)
+    is_opposite = typed.flag == option.opposite
     if option.kind is None:
-        if word is not None:
-            shown = flag if flag == option.opposite else name
-            raise InputError(f"{shown} takes no value. {_UNSENT}", hint=hint)
-        return option.on is not (flag == option.opposite)
-    shown = "; none was given"
-    if word is not None:
-        shown = f", not {source or repr(one_line(word, _SHOWN))}"
-    with contextlib.suppress(ValueError):
-        if word is not None:
+        if word is None:
+            return option.on is not is_opposite
+        raise InputError(
+            f"{typed.flag if is_opposite else name} takes no value. {_UNSENT}", hint=hint
+        )
+    if word is None:
+        shown = "; none was given"
+    else:
+        with contextlib.suppress(ValueError):
             return option.kind.convert(word)
+        # The value of a variable may be secret.
+        given = f"the value of {typed.value}" if typed.is_variable else repr(one_line(word, _SHOWN))
+        shown = f", not {given}"
     raise InputError(f"{name} takes {option.kind.words}{shown}. {_UNSENT}", hint=hint)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from chatmagic._cached import cached_property
-from chatmagic.conversation.slots import position_below, reply_of
+from chatmagic.conversation.slots import Slot, position_below, reply_of
 from chatmagic.conversation.state import State
 from chatmagic.conversation.steering import Item, Replacement
 from chatmagic.conversation.turn import Turn
@@ -74,16 +74,31 @@ class Causes:
         slots = {turn.first: slot for slot in self.now.slots for turn in slot.turns}
         for question, (turn, _) in self._replies.items():
             # Another cell may have asked for the current reply.
-            owners = [owner for owner in (slots[question].owner, turn.owner) if owner not in causes]
-            cause = self.cause_of(turn.number) if following or any(owners) else None
-            if cause is None and following and by_question:
-                carried = (self.now.asked.get(number) for number in turn.carried)
-                questions = (other.first for other in carried if other is not None)
-                cause = next(filter(None, map(by_question.get, questions)), None)
+            owners = [
+                owner
+                for owner in (slots[question].owner, turn.owner)
+                if owner is not None and owner not in causes
+            ]
+            cause = self.cause_of(turn.number) if owners or following else None
+            if cause is None and following:
+                cause = self._cause_of_carried(turn, by_question)
             if cause is not None:
                 by_question[question] = cause
-                causes |= dict.fromkeys(filter(None, owners), cause)
+                causes |= dict.fromkeys(owners, cause)
         return causes
+
+    def _cause_of_carried(self, turn: Turn, by_question: Mapping[int, Cause]) -> Cause | None:
+        """Return the cause of the first stale turn that a turn carried; ``None`` for none.
+
+        Args:
+            turn: the turn.
+            by_question: the causes that are known, by the number of the question's first turn.
+        """
+        if not by_question:
+            return None
+        questions = map(self.now.question_of, turn.carried)
+        causes = (by_question.get(question) for question in questions if question is not None)
+        return next((cause for cause in causes if cause is not None), None)
 
     @cached_property
     def _replies(self) -> dict[int, tuple[Turn, Window]]:
@@ -180,15 +195,20 @@ class Causes:
             ``stale``, ``replaced`` or ``taken back``; for a steering item ``taken back`` with its
             kind.
         """
-        marks: dict[str | None, str] = dict.fromkeys(self.by_cell(), "stale")
+        marks = dict.fromkeys(self.by_cell(), "stale")
         for slot in self.now.slots:
-            newest = slot.newest
-            turn = reply_of(slot.newest)
-            shown = [self._current(item) for item in (*slot.items, turn)]
-            if newest is None or any(item and item.reads == newest.reads for item in shown):
-                continue
-            if isinstance(newest, Turn | Replacement):
-                marks[slot.owner] = "taken back" if shown[-1] is None else "replaced"
-            else:
-                marks[slot.owner] = f"{newest.kind} taken back"
-        return {owner: mark for owner, mark in marks.items() if owner is not None}
+            mark = self._mark_of(slot)
+            if slot.owner is not None and mark is not None:
+                marks[slot.owner] = mark
+        return marks
+
+    def _mark_of(self, slot: Slot) -> str | None:
+        """Return the mark of a cell that shows another item than the live ones; else ``None``."""
+        newest = slot.newest
+        current = self._current(reply_of(newest))
+        items = (*map(self._current, slot.items), current)
+        if newest is None or any(item and item.reads == newest.reads for item in items):
+            return None
+        if isinstance(newest, Turn | Replacement):
+            return "taken back" if current is None else "replaced"
+        return f"{newest.kind} taken back"

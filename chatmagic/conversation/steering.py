@@ -345,9 +345,13 @@ class TurnSteering(Steering):
         Args:
             line: the turns of the thread above the item.
         """
-        turns = (*line[self.number - 1 : self.number], *line) if self.number else ()
-        named = (turn.number for turn in turns if turn.recorded_digest == self.digest)
-        return replace(self, turn=next(named, 0))
+        if not self.number:
+            return replace(self, turn=0)
+        at_its_number = line[self.number - 1 : self.number]
+        for turn in (*at_its_number, *line):
+            if turn.recorded_digest == self.digest:
+                return replace(self, turn=turn.number)
+        return replace(self, turn=0)
 
 
 @dataclass(frozen=True, slots=True)

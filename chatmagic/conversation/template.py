@@ -328,6 +328,8 @@ _WORDS: Final[Mapping[Format, str]] = {
     "code": "Reply with code alone, in one fenced code block that names its language.",
     "json": "Reply with one JSON value alone, without a code fence and without other words.",
 }
+_OF_THE_TYPE: Final = " It is of the type"
+"""Words between those on the form and the name of a schema."""
 
 
 def split_form(prompt: str) -> tuple[str, str]:
@@ -336,14 +338,22 @@ def split_form(prompt: str) -> tuple[str, str]:
     Args:
         prompt: the prompt as sent.
     """
-    words = next((words for words in _WORDS.values() if prompt.startswith(words)), "")
-    _, mark, document = prompt.removeprefix(words).partition(SCHEMA_MARK)
-    if words and mark and prompt.startswith(f"{words} It is of the type"):
-        with suppress(ValueError, RecursionError):
-            end = json.JSONDecoder().raw_decode(document)[1]
-            rest = document[end:].removeprefix("\n\n")
-            return prompt.removesuffix(rest).removesuffix("\n\n"), rest
-    return words, prompt.removeprefix(words).removeprefix("\n\n") if words else prompt
+    words = next((words for words in _WORDS.values() if prompt.startswith(words)), None)
+    if words is None:
+        return "", prompt
+    end = len(words)
+    if prompt.startswith(f"{words}{_OF_THE_TYPE}"):
+        end = _end_of_schema(prompt) or end
+    return prompt[:end], prompt[end:].removeprefix("\n\n")
+
+
+def _end_of_schema(prompt: str) -> int | None:
+    """Return the end of the JSON schema in the words on the form; ``None`` if it is cut off."""
+    before, mark, document = prompt.partition(SCHEMA_MARK)
+    with suppress(ValueError, RecursionError):
+        _, length = json.JSONDecoder().raw_decode(document)
+        return len(before) + len(mark) + length
+    return None
 
 
 def words_on_form(format: Format, schema: Schema | None, sent: Sequence[Turn]) -> Value | None:
@@ -362,7 +372,7 @@ def words_on_form(format: Format, schema: Schema | None, sent: Sequence[Turn]) -
         return None
     if schema is None:
         return Value.of_text(format, _WORDS[format], "format")
-    words = f"{_WORDS[format]} It is of the type {schema.name}:\n\n{schema.text}"
+    words = f"{_WORDS[format]}{_OF_THE_TYPE} {schema.name}:\n\n{schema.text}"
     return Value.of_text(f"{format} {schema.name}", words, "format")
 
 

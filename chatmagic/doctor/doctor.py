@@ -36,7 +36,7 @@ from chatmagic.protocol.url import EMULATOR
 from chatmagic.safe_text import counted, one_line
 from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.exchange import Receiver, Sending, exchange
-from chatmagic.session.feature import Line, Mark
+from chatmagic.session.feature import DoctorLine, Mark
 from chatmagic.session.session import Session
 
 PACKAGES: Final = ("ipython", "ipykernel", "ipywidgets", "requests", "urllib3")
@@ -70,8 +70,8 @@ class Examination:
 
     environment: ConfiguredEnvironment
     session: Session
-    front_end: Line
-    show: Callable[[Line | str], object]
+    front_end: DoctorLine
+    show: Callable[[DoctorLine | str], object]
     is_asking: bool = False
     place: Place = "notebook"
     address: Endpoint | None = None
@@ -104,7 +104,7 @@ class Examination:
         )
         return not faults
 
-    def lines(self, name: str, checked: Iterator[Line]) -> Iterator[Line]:
+    def lines(self, name: str, checked: Iterator[DoctorLine]) -> Iterator[DoctorLine]:
         """Yield the lines of a check; an error that it raises becomes a line.
 
         Args:
@@ -115,9 +115,9 @@ class Examination:
             yield from checked
         except ChatError as error:
             todo = error.hint_at(self.place) or "Correct it where it is set."
-            yield Line("!!", name, error.message, todo)
+            yield DoctorLine("!!", name, error.message, todo)
 
-    def tell(self, line: Line) -> None:
+    def tell(self, line: DoctorLine) -> None:
         """Show a line, and count it.
 
         Args:
@@ -134,7 +134,7 @@ class Examination:
         return one_line(words.replace(home, "~") if len(home) > 1 else words, _SHOWN)
 
 
-def versions(_: Examination) -> Iterator[Line]:
+def versions(_: Examination) -> Iterator[DoctorLine]:
     """Yield the line on the versions, with missing packages, too.
 
     Args:
@@ -147,10 +147,10 @@ def versions(_: Examination) -> Iterator[Line]:
             words.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             words.append(f"{name} is not installed")
-    yield Line("ok", "versions", ", ".join(words))
+    yield DoctorLine("ok", "versions", ", ".join(words))
 
 
-def front_end(examination: Examination) -> Iterator[Line]:
+def front_end(examination: Examination) -> Iterator[DoctorLine]:
     """Yield the line on the front end and its features.
 
     Args:
@@ -159,7 +159,7 @@ def front_end(examination: Examination) -> Iterator[Line]:
     yield examination.front_end
 
 
-def address(examination: Examination) -> Iterator[Line]:
+def address(examination: Examination) -> Iterator[DoctorLine]:
     """Yield the line on the address.
 
     Args:
@@ -167,35 +167,35 @@ def address(examination: Examination) -> Iterator[Line]:
     """
     at = examination.address = examination.environment.address()
     if examination.is_emulator:
-        yield Line("ok", "address", f"the emulator of this process ({at.url_from})")
+        yield DoctorLine("ok", "address", f"the emulator of this process ({at.url_from})")
         return
     words = f"requests are posted to {at.posted_to()} ({at.url_from})"
     if at.warnings:
         todo = "Give its https address, without a name or a password."
         warnings = " ".join(note_at(warning, examination.place) for warning in at.warnings)
-        yield Line("!", "address", f"{words}. {warnings}", todo)
+        yield DoctorLine("!", "address", f"{words}. {warnings}", todo)
     else:
-        yield Line("ok", "address", words)
+        yield DoctorLine("ok", "address", words)
 
 
-def key(examination: Examination) -> Iterator[Line]:
+def key(examination: Examination) -> Iterator[DoctorLine]:
     """Yield the line on the key: the place where it was found, and never the key.
 
     Args:
         examination: the environment and the settings to examine.
     """
     if examination.address is None:
-        yield Line("?", "key", "without an address no key is looked for")
+        yield DoctorLine("?", "key", "without an address no key is looked for")
         return
     endpoint = examination.environment.endpoint()
     if examination.is_emulator or endpoint.is_keyless:
-        yield Line("ok", "key", "none is sent, and none is needed")
+        yield DoctorLine("ok", "key", "none is sent, and none is needed")
     else:
         endpoint.refuse_no_key()
-        yield Line("ok", "key", f"found in {endpoint.key_from}, sent as {endpoint.auth}")
+        yield DoctorLine("ok", "key", f"found in {endpoint.key_from}, sent as {endpoint.auth}")
 
 
-def model(examination: Examination) -> Iterator[Line]:
+def model(examination: Examination) -> Iterator[DoctorLine]:
     """Yield the line on the model, if an address is known.
 
     Args:
@@ -204,16 +204,16 @@ def model(examination: Examination) -> Iterator[Line]:
     server = None if examination.address is None else examination.address.server
     named = examination.environment.model()
     if named is not None:
-        yield Line("ok", "model", named)
+        yield DoctorLine("ok", "model", named)
     elif server is not None and server.needs_model:
         words = f"none is named, and {server.name} requires one"
         todo = model_of_server(server.name).at(examination.place)
-        yield Line("!!", "model", words, todo)
+        yield DoctorLine("!!", "model", words, todo)
     elif examination.address is not None:
-        yield Line("ok", "model", "none is named: the service chooses")
+        yield DoctorLine("ok", "model", "none is named: the service chooses")
 
 
-def connection(examination: Examination) -> Iterator[Line]:
+def connection(examination: Examination) -> Iterator[DoctorLine]:
     """Yield the lines on the proxy, and on a connection that is made and closed again.
 
     Args:
@@ -221,18 +221,18 @@ def connection(examination: Examination) -> Iterator[Line]:
     """
     at = examination.address
     if at is None:
-        yield Line("?", "connection", "no address")
+        yield DoctorLine("?", "connection", "no address")
         return
     if examination.is_emulator:
-        yield Line("ok", "connection", "the emulator needs none")
+        yield DoctorLine("ok", "connection", "the emulator needs none")
         return
-    yield Line("ok", "proxy", str(proxy_of(at.origin) or "none"))
+    yield DoctorLine("ok", "proxy", str(proxy_of(at.origin) or "none"))
     # Without the key, which a connection does not need.
     HttpTransport(ServiceSetup(at, examination.environment.settings.timeout)).connect(Halt())
-    yield Line("ok", "connection", "made, and closed again")
+    yield DoctorLine("ok", "connection", "made, and closed again")
 
 
-def files(examination: Examination) -> Iterator[Line]:
+def files(examination: Examination) -> Iterator[DoctorLine]:
     """Yield the line on the folder of kept conversations, and on the rights of private files.
 
     Args:
@@ -246,7 +246,7 @@ def files(examination: Examination) -> Iterator[Line]:
     except OSError as error:
         words = f"nothing can be written to {state}: {error.strerror}"
         todo = "A shell saves its conversations there: make it writable, or set XDG_STATE_HOME."
-        yield Line("!!" if examination.place == "doctor" else "!", "files", words, todo)
+        yield DoctorLine("!!" if examination.place == "doctor" else "!", "files", words, todo)
         return
     named, _ = config.environment_setting(KEY_FILE_VARIABLE)
     paths = [Path(named).expanduser()] if named else []
@@ -260,12 +260,12 @@ def files(examination: Examination) -> Iterator[Line]:
     wrong = [f"{path} ({mode:03o})" for path, mode in modes.items() if mode & 0o077]
     if wrong:
         todo = "chmod 600 makes it readable only by you."
-        yield Line("!", "files", f"others can read {', '.join(wrong)}", todo)
+        yield DoctorLine("!", "files", f"others can read {', '.join(wrong)}", todo)
     else:
-        yield Line("ok", "files", f"{counted(len(modes), 'private file')}, for you alone")
+        yield DoctorLine("ok", "files", f"{counted(len(modes), 'private file')}, for you alone")
 
 
-def features(examination: Examination) -> Iterator[Line]:
+def features(examination: Examination) -> Iterator[DoctorLine]:
     """Yield the lines of the features, each named by its feature.
 
     Args:
@@ -276,7 +276,7 @@ def features(examination: Examination) -> Iterator[Line]:
         yield from examination.lines(feature.name, lines)
 
 
-def answer(examination: Examination) -> Iterator[Line]:
+def answer(examination: Examination) -> Iterator[DoctorLine]:
     """Yield the lines on the one question, if it is sent.
 
     Args:
@@ -285,7 +285,7 @@ def answer(examination: Examination) -> Iterator[Line]:
     if not examination.is_asking:
         return
     if examination.marks["!!"]:
-        yield Line("?", "answer", "not asked: correct the faults above first")
+        yield DoctorLine("?", "answer", "not asked: correct the faults above first")
         return
     halt = Halt()
     ask = partial(_ask, examination, halt)
@@ -304,7 +304,7 @@ class _Watch(Receiver):
         last: seconds to the last one.
     """
 
-    tell: Callable[[Line], None]
+    tell: Callable[[DoctorLine], None]
     began: float = 0.0
     count: int = 0
     first: float = 0.0
@@ -316,7 +316,7 @@ class _Watch(Receiver):
 
     def begun(self) -> None:
         """Show the time of the headers."""
-        self.tell(Line("ok", "headers", f"after {monotonic() - self.began:.2f} s"))
+        self.tell(DoctorLine("ok", "headers", f"after {monotonic() - self.began:.2f} s"))
 
     def fragment(self, text: str) -> None:
         """Note the time of a fragment, and show that of the first.
@@ -329,10 +329,10 @@ class _Watch(Receiver):
         self.last = monotonic() - self.began
         if self.count == 1:
             self.first = self.last
-            self.tell(Line("ok", "first word", f"after {self.first:.2f} s"))
+            self.tell(DoctorLine("ok", "first word", f"after {self.first:.2f} s"))
 
 
-def _ask(examination: Examination, halt: Halt) -> list[Line]:
+def _ask(examination: Examination, halt: Halt) -> list[DoctorLine]:
     """Ask the question, and return the last lines; the others are shown as they are known.
 
     The question is beside the conversation. The ledger and its limits count it.
@@ -353,11 +353,11 @@ def _ask(examination: Examination, halt: Halt) -> list[Line]:
     cost = "its cost is not known" if took is None else f"it cost {counted(took, 'credit')}"
     if credits is not None and credits.remaining is not None:
         cost += f", {credits.remaining:,} are left"
-    whole = Line("ok", "answer", f"a whole reply arrived; {cost}")
+    whole = DoctorLine("ok", "answer", f"a whole reply arrived; {cost}")
     return [whole, streaming(watch.count, watch.first, watch.last)]
 
 
-def streaming(fragments: int, first: float, last: float) -> Line:
+def streaming(fragments: int, first: float, last: float) -> DoctorLine:
     """Return the line on streaming: fragments come one by one, or all at once.
 
     Args:
@@ -367,16 +367,16 @@ def streaming(fragments: int, first: float, last: float) -> Line:
     """
     count = counted(fragments, "fragment")
     if fragments < ENOUGH:
-        return Line("?", "streaming", f"{count}: too few to tell")
+        return DoctorLine("?", "streaming", f"{count}: too few to tell")
     if last - first > SHARE * first:
-        return Line("ok", "streaming", f"{count} as they are made, up to {last:.2f} s")
+        return DoctorLine("ok", "streaming", f"{count} as they are made, up to {last:.2f} s")
     if first >= LONG_WAIT:
         todo = "A proxy on the way may hold replies back: its operator can turn buffering off."
-        return Line("!", "streaming", f"{count} all at once, after {first:.2f} s", todo)
-    return Line("?", "streaming", f"{count} at once, too soon to tell: {last:.2f} s")
+        return DoctorLine("!", "streaming", f"{count} all at once, after {first:.2f} s", todo)
+    return DoctorLine("?", "streaming", f"{count} at once, too soon to tell: {last:.2f} s")
 
 
-CHECKS: Final[Sequence[Callable[[Examination], Iterator[Line]]]] = (
+CHECKS: Final[Sequence[Callable[[Examination], Iterator[DoctorLine]]]] = (
     versions,
     front_end,
     address,

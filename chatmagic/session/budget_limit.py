@@ -11,7 +11,7 @@ from chatmagic.advice import BUDGET_SETTING, Place
 from chatmagic.errors import ChatError
 from chatmagic.session.budget import BUDGET_VARIABLE, Budget
 from chatmagic.session.configured_environment import ConfiguredEnvironment
-from chatmagic.session.feature import Candidate, Line, Setting
+from chatmagic.session.feature import Candidate, DoctorLine, Setting
 from chatmagic.session.ledger import Ledger, Limit
 from chatmagic.session.ledger_row import EMULATOR, Reservation
 
@@ -150,7 +150,7 @@ class Budgets(Limit):
         del environment
         return [("Budget", line) for line in self.words()]
 
-    def examine(self, environment: ConfiguredEnvironment, place: Place) -> Iterator[Line]:
+    def examine(self, environment: ConfiguredEnvironment, place: Place) -> Iterator[DoctorLine]:
         """Yield the line on the budgets.
 
         Args:
@@ -166,4 +166,4 @@ class Budgets(Limit):
         for budget in budgets:
             budget.reserve(self.used(budget), None)
         words = (f"{budget}, {self.used(budget):,} used ({budget.setting})" for budget in budgets)
-        yield Line("ok", self.name, "; ".join(words) or "none")
+        yield DoctorLine("ok", self.name, "; ".join(words) or "none")

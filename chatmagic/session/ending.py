@@ -92,10 +92,9 @@ def interrupted(reply: Reply | None) -> ChatInterrupted:
     """
     if reply is None or not reply.text:
         return ChatInterrupted("Interrupted before the reply began; the conversation is as it was.")
-    words = len(reply.text.split())
-    after = f"Interrupted after {counted(words, 'word')}; the text so far is kept, marked."
-    return ChatInterrupted(
-        after if reply.state != "complete" else "Interrupted after the reply's end; it is kept.",
-        reply=reply,
-        credits=reply.credits,
-    )
+    if reply.state == "complete":
+        event = "Interrupted after the reply's end; it is kept."
+    else:
+        words = counted(len(reply.text.split()), "word")
+        event = f"Interrupted after {words}; the text so far is kept, marked."
+    return ChatInterrupted(event, reply=reply, credits=reply.credits)

@@ -27,7 +27,7 @@ Mark = Literal["ok", "!!", "!", "?"]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DoctorLine:
     """Line of the doctor's block.
 
     Args:
@@ -229,7 +229,7 @@ class Feature:
         del environment
         return []
 
-    def examine(self, environment: ConfiguredEnvironment, place: Place) -> Iterator[Line]:
+    def examine(self, environment: ConfiguredEnvironment, place: Place) -> Iterator[DoctorLine]:
         """Yield its lines of the doctor's block.
 
         Args:

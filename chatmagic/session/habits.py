@@ -65,10 +65,13 @@ class Habits(Feature):
         asked = self.as_sent(request, question, client.setup)
         answer = proceed(sending if asked is request else replace(sending, request=asked))
         for _ in range(_MOST_REFUSALS):
-            refused = asked
-            if self._note_refusal(sending, refused, answer):
-                asked = self.as_sent(request, question, client.setup)
-            if asked == refused:
+            refused = self._refused_fields(sending, asked, answer)
+            if not refused:
+                break
+            self._note_refused(client.setup, asked, refused)
+            before = asked
+            asked = self.as_sent(request, question, client.setup)
+            if asked == before:
                 break
             try:
                 answer = proceed(replace(sending, request=asked))
@@ -168,8 +171,8 @@ class Habits(Feature):
         # The user's limit is never left out: without another name the service has the word.
         return first if self._takes(first, setup, request) else other
 
-    def _note_refusal(self, sending: Sending, asked: Request, answer: Answer) -> bool:
-        """Note the fields for which a request was refused, and tell it once.
+    def _refused_fields(self, sending: Sending, asked: Request, answer: Answer) -> dict[str, str]:
+        """Return the fields for which a request was refused, that can be left out or replaced.
 
         Args:
             sending: the question, with its request as it was asked.
@@ -177,25 +180,33 @@ class Habits(Feature):
             answer: its answer.
 
         Returns:
-            Whether it was refused for a field that chatmagic can leave out or replace.
+            The name of the habit that each field shows, by the field.
         """
         error = answer.problem
         if not isinstance(error, ChatError) or answer.reply.text or sending.halt.reason is not None:
-            return False
+            return {}
         own = {} if sending.request is None else sending.request.extra
         names = {field: _habit_name(field, asked, own) for field in error.refused_fields}
-        habits = {
-            field: _habit(sending.client.setup, asked, name)
-            for field, name in names.items()
-            if name is not None
-        }
-        for field, habit in habits.items():
-            if habit not in self._refused:
-                self._refused.add(habit)
-                what = "the schema in response_format" if field == SCHEMA else field
-                again = _AGAIN.get(field, "without it")
-                self._notify(f"The service refused {what}: sent once more {again}. {_LATER}")
-        return bool(habits)
+        return {field: name for field, name in names.items() if name is not None}
+
+    def _note_refused(
+        self, setup: ServiceSetup, asked: Request, refused: Mapping[str, str]
+    ) -> None:
+        """Keep the fields that an address refused, and tell of each once.
+
+        Args:
+            setup: the address and its settings.
+            asked: the request as it was sent.
+            refused: the names of the habits, by the field.
+        """
+        for field, name in refused.items():
+            habit = _habit(setup, asked, name)
+            if habit in self._refused:
+                continue
+            self._refused.add(habit)
+            what = "the schema in response_format" if field == SCHEMA else field
+            again = _AGAIN.get(field, "without it")
+            self._notify(f"The service refused {what}: sent once more {again}. {_LATER}")
 
     def _note_reply(
         self, setup: ServiceSetup, request: Request, reply: Reply, known: Credits | None
@@ -260,8 +271,10 @@ def _form(question: RequestFacts) -> dict[str, Any] | None:
 
 
 def _form_type(form: Mapping[str, Any]) -> str:
+    """Return the name of the habit to refuse a form of this type."""
     return f"response_format of type {form.get('type')}"
 
 
 def _form_schema(form: Mapping[str, Any]) -> str:
+    """Return the name of the habit to refuse this very form, with its schema."""
     return f"response_format {digest(form)}"

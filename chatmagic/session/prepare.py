@@ -129,14 +129,16 @@ def prepare(
 def _with_form(ask: Ask, window: Window, named: Callable[[str], object]) -> Ask:
     """Return a question with the words for the form of its reply in front of its prompt."""
     above = replace(window, last=None).turns
-    value, name, schema = forms.asked_for(ask, above, window.turns, named)
-    if value is None or (ask.again is not None and ask.entry != "panel"):
+    words, name, schema = forms.asked_for(ask, above, window.turns, named)
+    # A cell that asks again sends the prompt of its turn, in which the words stand already.
+    has_words = ask.again is not None and ask.entry != "panel"
+    if words is None or has_words:
         return ask
     return replace(
         ask,
-        prompt=template.in_front([value], ask.prompt),
+        prompt=template.in_front([words], ask.prompt),
         typed=ask.as_typed,
-        values=(value, *ask.values),
+        values=(words, *ask.values),
         schema=name,
         form=schema,
     )

@@ -26,7 +26,7 @@ from chatmagic.safe_text import counted
 from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.environment import Environment, RequestSettings
 from chatmagic.session.exchange import Answer, Sending, send_request
-from chatmagic.session.feature import Feature, Line, Setting, one_of
+from chatmagic.session.feature import DoctorLine, Feature, Setting, one_of
 from chatmagic.session.prepare import Prepared
 from chatmagic.session.source import AnswerFile, AnswerSource
 
@@ -168,17 +168,18 @@ class Recorder(Feature):
         # An error has no cost of its own.
         took = answer.took if answer.reply.state == "complete" else None
         reply = replace(answer.reply, took=took)
+        if not answers:  # it was refused before it was sent
+            return answer
         # A request that was refused for a field was sent again; the last answer is the question's.
-        for exchange in answers[-1:]:
-            new = transports.recorded(
-                lookup.query.asked, exchange, reply, sending.client.endpoint.known_keys
-            )
-            if new is not None:
-                try:
-                    with self.lock:
-                        cassette.record(new, lookup.query)
-                except ChatError as error:
-                    return replace(answer, problem=error)
+        new = transports.recorded(
+            lookup.query.asked, answers[-1], reply, sending.client.endpoint.known_keys
+        )
+        if new is not None:
+            try:
+                with self.lock:
+                    cassette.record(new, lookup.query)
+            except ChatError as error:
+                return replace(answer, problem=error)
         return answer
 
     @classmethod
@@ -255,7 +256,7 @@ class Recorder(Feature):
         words = cassette_words(environment)
         return [] if words is None else [("Cassette", words)]
 
-    def examine(self, environment: ConfiguredEnvironment, place: Place) -> Iterator[Line]:
+    def examine(self, environment: ConfiguredEnvironment, place: Place) -> Iterator[DoctorLine]:
         """Yield the line on the cassette, which is read anew.
 
         Args:
@@ -267,7 +268,7 @@ class Recorder(Feature):
         """
         choice = chosen_cassette(environment)
         if choice is None:
-            yield Line("ok", self.name, "none")
+            yield DoctorLine("ok", self.name, "none")
             return
         news: list[Note] = []
         try:
@@ -277,7 +278,7 @@ class Recorder(Feature):
             raise
         words = f"{choice.name}, {choice.mode} ({choice.mode_from}), {counted(count, 'exchange')}"
         todo = " ".join(note_at(note, place) for note in news)
-        yield Line("!" if news else "ok", self.name, words, todo)
+        yield DoctorLine("!" if news else "ok", self.name, words, todo)
 
 
 def cassette_words(environment: ConfiguredEnvironment) -> str | None:

@@ -259,10 +259,10 @@ class Session:
         self.changes.follow_pages(owner)
         window = self.conversation.window(QuestionPlace(owner, execution, thread=thread))
         messages = window.messages
-        client = self.clients.latest
         if messages and window.instructions is not None:
-            role = client is not None and client.setup.system_role
-            messages = instructed(messages, window.instructions, system_role=role)
+            client = self.clients.latest
+            is_system = client is not None and client.setup.system_role
+            messages = instructed(messages, window.instructions, system_role=is_system)
         return [message.to_json() for message in messages]
 
     @overload

@@ -44,7 +44,7 @@ from chatmagic.safe_text import to_terminal
 from chatmagic.session import current
 from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.events import Ask, Outcome, TextView
-from chatmagic.session.feature import Line
+from chatmagic.session.feature import DoctorLine
 from chatmagic.session.features import sends_nothing
 from chatmagic.session.session import Session
 
@@ -348,7 +348,7 @@ def examine(arguments: Mapping[str, Any]) -> int:
         examination = Examination(
             environment,
             session,
-            Line("ok", "front end", shows),
+            DoctorLine("ok", "front end", shows),
             _print_line,
             is_asking=arguments["ask"],
             place="doctor",
@@ -356,6 +356,6 @@ def examine(arguments: Mapping[str, Any]) -> int:
         return 0 if examination.run() else 1
 
 
-def _print_line(line: Line | str) -> None:
+def _print_line(line: DoctorLine | str) -> None:
     """Print a line of the doctor."""
     print(to_terminal(str(line)), flush=True)

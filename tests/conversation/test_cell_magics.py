@@ -180,3 +180,8 @@ def test_what_a_cell_would_refuse_or_fill_in_is_raw(text: str) -> None:
     """Unless its expressions are to be evaluated again."""
     assert cell_magics.source_for(text) == f"%%chat --raw\n{text}"
     assert cell_magics.source_for(text, has_values=True) == f"%%chat\n{text}"
+
+
+def test_a_cell_of_a_comment_alone_has_no_magic() -> None:
+    """A comment for a tool may stand above a magic, but need not."""
+    assert plan_of("# NBVAL_SKIP\n") == cell_magics.Plan(())

@@ -25,10 +25,10 @@ from chatmagic.doctor.doctor import MOST_TOKENS, QUESTION, Examination
 from chatmagic.jupyter.settings import FileSettings
 from chatmagic.protocol.api_key import Secret
 from chatmagic.session.configured_environment import ConfiguredEnvironment
-from chatmagic.session.feature import Line
+from chatmagic.session.feature import DoctorLine
 from chatmagic.session.session import Session
 
-WELL = Line("ok", "front end", "a shell: prints")
+WELL = DoctorLine("ok", "front end", "a shell: prints")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
@@ -49,9 +49,9 @@ def examination(place: ConfiguredEnvironment, **known: Any) -> Examination:
     return Examination(place, Session(environment=place), **given)
 
 
-def block(place: ConfiguredEnvironment, front_end: Line = WELL, **known: Any) -> list[str]:
+def block(place: ConfiguredEnvironment, front_end: DoctorLine = WELL, **known: Any) -> list[str]:
     """Return the lines of text that are shown."""
-    shown: list[Line | str] = []
+    shown: list[DoctorLine | str] = []
     examination(place, front_end=front_end, show=shown.append, **known).run()
     return "\n".join(map(str, shown)).splitlines()
 
@@ -94,14 +94,14 @@ def test_no_key_and_no_home_is_shown(
     monkeypatch.setenv("CHATMAGIC_CASSETTE", f"{KEY}.jsonl")
     monkeypatch.setenv("CHATMAGIC_MODE", "record")
     place.typed["https://chat.example.org"] = Secret("typed-here")
-    shown = block(place, Line("ok", "front end", f"\x1b[2J{KEY}\ntyped-here", f"Look {KEY}"))
+    shown = block(place, DoctorLine("ok", "front end", f"\x1b[2J{KEY}\ntyped-here", f"Look {KEY}"))
     assert shown[1:3] == [
         "[ok] front end: ␛[2J[key removed] [key removed]",
         "     -> Look [key removed]",
     ]
     assert "[ok] cassette: [key removed]" in "\n".join(shown)
     for words in (KEY, "/home/ada/secret"):
-        cut = Line("!!", "front end", "x" * (400 - len(words)) + "y" + words)
+        cut = DoctorLine("!!", "front end", "x" * (400 - len(words)) + "y" + words)
         assert words[:4] not in "\n".join(block(place, cut))
 
 
@@ -183,7 +183,7 @@ COUNTED = [event(f"{number} ") for number in range(9)] + [event("", finish_reaso
 
 def asked_by(session: Session) -> str:
     """Have a session ask the one question, and return the lines on it."""
-    shown: list[Line | str] = []
+    shown: list[DoctorLine | str] = []
     place = Mock(known_keys=lambda: ())
     looked = Examination(place, session, WELL, shown.append, is_asking=True)
     with mock.patch.object(doctor, "CHECKS", (doctor.answer,)):

@@ -11,7 +11,7 @@ from chatmagic.errors import InputError
 from chatmagic.models import Message, Reply
 from chatmagic.protocol.request import Request
 from chatmagic.session.exchange import Answer, Sending
-from chatmagic.session.feature import Feature, Line, one_of
+from chatmagic.session.feature import DoctorLine, Feature, one_of
 from chatmagic.session.prepare import Prepared
 
 REQUEST = Request((Message("user", "a"),))
@@ -60,5 +60,5 @@ def test_another_word_is_refused_and_not_repeated() -> None:
 
 def test_a_line_has_its_advice_below() -> None:
     """Where there is something to do."""
-    assert str(Line("ok", "key", "none")) == "[ok] key: none"
-    assert str(Line("!", "key", "x", "Do y.")) == "[ !] key: x\n     -> Do y."
+    assert str(DoctorLine("ok", "key", "none")) == "[ok] key: none"
+    assert str(DoctorLine("!", "key", "x", "Do y.")) == "[ !] key: x\n     -> Do y."

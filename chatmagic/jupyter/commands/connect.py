@@ -30,7 +30,7 @@ from chatmagic.jupyter.status import address_rows, service_words
 from chatmagic.protocol.api_key import Secret, redacted
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.session import local_servers
-from chatmagic.session.feature import Line
+from chatmagic.session.feature import DoctorLine
 
 MOST_NAMED: Final = 8
 """Largest number of models that are named of a server that is found."""
@@ -307,13 +307,13 @@ def _check(kernel: Kernel, *, is_asking: bool) -> None:
     lines = list[str]()
     is_printed = running(kernel.shell).audience == "text"
 
-    def show(line: Line | str) -> None:
+    def show(line: DoctorLine | str) -> None:
         """Show a line below the earlier ones."""
         lines.append(safe_text.unlinked(str(line)))
         if is_printed:
             print(lines[-1], flush=True)
             return
-        if isinstance(line, Line):
+        if isinstance(line, DoctorLine):
             advice = f" → {line.todo}" if line.todo else ""
             rows.append((line.name.capitalize(), f"{_MARKS[line.mark]} {line.seen}{advice}"))
         else:
@@ -324,7 +324,7 @@ def _check(kernel: Kernel, *, is_asking: bool) -> None:
     Examination(kernel, kernel.session, _front_end(kernel), show, is_asking=is_asking).run()
 
 
-def _front_end(kernel: Kernel) -> Line:
+def _front_end(kernel: Kernel) -> DoctorLine:
     """Return the doctor's line on the front end, from its request and the bridge."""
     execution = running(kernel.shell)
     host = host_of(os.environ)
@@ -337,20 +337,20 @@ def _front_end(kernel: Kernel) -> Line:
     bridge = kernel.page.bridge
     # The bridge opens with the first question, and knows only Jupyter's pages.
     if not execution.has_labextensions or execution.audience != "page" or bridge is None:
-        return Line("ok", "front end", words)
+        return DoctorLine("ok", "front end", words)
     lacks = "no order of cells, no marks, no panel"
     todo = (
         "Where the front end's server runs: "
         f"pip install chatmagic=={__version__}; then reload the page."
     )
     if bridge.page_version is None:
-        return Line("!", "front end", f"{words}; no page has answered: {lacks}", todo)
+        return DoctorLine("!", "front end", f"{words}; no page has answered: {lacks}", todo)
     protocol, version = bridge.page_version
     words += f"; the page has chatmagic {safe_text.one_line(version)}"
     if protocol == PROTOCOL:
-        return Line("ok", "front end", words)
+        return DoctorLine("ok", "front end", words)
     words += f", and cannot talk with the kernel's {__version__}: {lacks}"
-    return Line("!!", "front end", words, todo)
+    return DoctorLine("!!", "front end", words, todo)
 
 
 CONNECT: Final = Command(
