@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -54,29 +54,42 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _UNWRITTEN
     UnwritableReplaced()  # until the process ends
     try:
-        try:
-            words = sys.argv[1:] if argv is None else argv
-            _refuse_unknown(words)
-            arguments = vars(_parser().parse_args(words))
-            code: int = arguments.pop("run")(arguments)
-        finally:
-            # Here, as Python would complain about a closed pipe when it ends.
-            print(end="", flush=True)
+        return _run(sys.argv[1:] if argv is None else argv)
     except OSError as error:
         if error.filename is not None:
             raise
-        # Else Python would try once more to write to standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            return 128 + _SIGPIPE
-        print(f"chatmagic: standard output cannot be written: {error.strerror}.", file=sys.stderr)
-        return _UNWRITTEN
+        return _code_without_output(error)
     except ChatError as error:
         print(f"chatmagic: {error.line_at('shell')}", file=sys.stderr)
         return 2 if isinstance(error, InputError) else 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    return code
+
+
+def _run(words: Sequence[str]) -> int:
+    """Return the exit code of the command that the words name, after its output is written.
+
+    Raises:
+        OSError: standard output cannot be written, or nobody reads it.
+    """
+    try:
+        _refuse_unknown(words)
+        arguments = vars(_parser().parse_args(words))
+        run: Callable[[Mapping[str, Any]], int] = arguments.pop("run")
+        return run(arguments)
+    finally:
+        # Here, as Python would complain about a closed pipe when it ends.
+        print(end="", flush=True)
+
+
+def _code_without_output(error: OSError) -> int:
+    """Return the exit code for lost output, after a line on it unless a reader ended a pipe."""
+    # Else Python would try once more to write to standard output.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return 128 + _SIGPIPE
+    print(f"chatmagic: standard output cannot be written: {error.strerror}.", file=sys.stderr)
+    return _UNWRITTEN
 
 
 def _refuse_unknown(words: Sequence[str]) -> None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from chatmagic._files import LONGEST_WAIT, content_of, folder_lock, replace_content
-from chatmagic._json import (
-    NOT_UTF_8,
-    json_text,
-)
+from chatmagic._json import NOT_UTF_8, json_text
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.archive.cassette_format import (
     REPAIR,
-    Content,
     ExchangeNames,
     cassette_text,
     content_from,
@@ -44,6 +41,67 @@ def copies_before_refresh(path: Path) -> list[Path]:
     return sorted(names)
 
 
+@dataclass(frozen=True, slots=True)
+class _FileContent:
+    """What a cassette's file holds.
+
+    Args:
+        content: its bytes; ``None`` if there is no file.
+        interactions: its interactions.
+        names: the names of these exchanges.
+        is_merged: whether it has the marks of a merge conflict, both halves of which were read.
+        may_be_extended: whether exchanges may be added behind its lines as they are.
+    """
+
+    content: bytes | None = None
+    interactions: tuple[Interaction, ...] = ()
+    names: ExchangeNames = field(default_factory=dict)
+    is_merged: bool = False
+    may_be_extended: bool = True
+
+    @classmethod
+    def of(cls, content: bytes | None, name: str) -> Self:
+        """Return what a file holds.
+
+        Args:
+            content: its bytes; ``None`` if there is no file.
+            name: its name, for messages.
+
+        Raises:
+            InputError: it is no cassette of a known version.
+        """
+        if content is None:
+            return cls()
+        try:
+            text = json_text(content, "utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError(f"{name} cannot be read: {NOT_UTF_8}.", hint=REPAIR) from None
+        read = content_from(text, name)
+        has_our_line_ends = content.endswith(b"\n") and b"\r" not in content  # as editors may not
+        return cls(
+            content,
+            read.interactions,
+            exchange_names(read.interactions),
+            is_merged=read.is_merged,
+            may_be_extended=has_our_line_ends and not (read.is_merged or read.is_older),
+        )
+
+    def replaced_by(self, new: tuple[Interaction, ...]) -> Self:
+        """Return what the file is to hold; lines that stay are kept as they are.
+
+        Args:
+            new: the new interactions.
+        """
+        count = len(self.interactions)
+        if self.content is None or not self.may_be_extended or new[:count] != self.interactions:
+            content = cassette_text(new).encode()
+            return type(self)(content, new, exchange_names(new))
+        added = new[count:]
+        names = exchange_names(added, self.names)
+        content = self.content + exchange_lines(added, names).encode()
+        return type(self)(content, new, names)
+
+
 class CassetteFile:
     """The file of one cassette. Each change is one step, so the file is never half written.
 
@@ -56,21 +114,25 @@ class CassetteFile:
         self.path = path
         with swallowed(OSError):
             self.path = path.absolute()
-        self._content: bytes | None = None
-        self._names: ExchangeNames = {}
-        self._is_kept = True
-        """Whether exchanges may be added behind its lines as they are."""
-        self.held: tuple[Interaction, ...] = ()
-        """The interactions of the file when it was last read or written."""
+        self._known = _FileContent()
+        """What the file held when it was last read or written here."""
         self.is_readable = True
         """Whether the file could be read when that was last tried."""
-        self.is_merged = False
+
+    @property
+    def held(self) -> tuple[Interaction, ...]:
+        """The interactions of the file when it was last read or written."""
+        return self._known.interactions
+
+    @property
+    def is_merged(self) -> bool:
         """Whether it has the marks of a merge conflict, both halves of which were read."""
+        return self._known.is_merged
 
     def has_changed(self) -> bool:
         """Return whether the file is another one than was last read or written here."""
         try:
-            return content_of(self.path) != self._content
+            return content_of(self.path) != self._known.content
         except InputError as error:
             log_swallowed(error)
             return True
@@ -85,18 +147,8 @@ class CassetteFile:
         """
         self.is_readable = False
         content = content_of(self.path)
-        if content != self._content:
-            try:
-                text = json_text(content or b"", "utf-8-sig")
-            except UnicodeDecodeError:
-                why = f"{self.path.name} cannot be read: {NOT_UTF_8}."
-                raise InputError(why, hint=REPAIR) from None
-            read = Content() if content is None else content_from(text, self.path.name)
-            self.held = read.interactions
-            self.is_merged = read.is_merged
-            self._is_kept = not (read.is_merged or read.is_older)
-            self._names = exchange_names(self.held)
-            self._content = content
+        if content != self._known.content:
+            self._known = _FileContent.of(content, self.path.name)
         self.is_readable = True
         return self.held
 
@@ -111,7 +163,7 @@ class CassetteFile:
         """
         path = self.path.with_name(f"{self.path.name}{suffix}")
         try:
-            replace_content(path, self._content or b"")
+            replace_content(path, self._known.content or b"")
         except OSError as error:
             why = error.strerror or type(error).__name__
             raise ChatError(f"{path.name} could not be written: {why}.") from None
@@ -143,26 +195,10 @@ class CassetteFile:
                 now = self.read_interactions()
                 new = tuple(merge(before, now))
                 if new != now or self.is_merged:
-                    names, content = self._content_with(now, new)
-                    replace_content(self.path, content)
-                    self.held = new
-                    self._names = names
-                    self._content = content
-                    self.is_merged = False
-                    self._is_kept = True
+                    written = self._known.replaced_by(new)
+                    replace_content(self.path, written.content or b"")
+                    self._known = written
         except OSError as error:
             kind = FolderLockedError if isinstance(error, TimeoutError) else ChatError
             why = error.strerror or type(error).__name__
             raise kind(f"{self.path.name} could not be written: {why}.") from None
-
-    def _content_with(
-        self, now: tuple[Interaction, ...], new: tuple[Interaction, ...]
-    ) -> tuple[ExchangeNames, bytes]:
-        """Return the names and the content for new exchanges; lines that stay are kept."""
-        old = self._content or b""
-        added = new[len(now) :]
-        # An editor may have left other line ends.
-        if not self._is_kept or new[: len(now)] != now or not old.endswith(b"\n") or b"\r" in old:
-            return exchange_names(new), cassette_text(new).encode()
-        names = exchange_names(added, self._names)
-        return names, old + exchange_lines(added, names).encode()

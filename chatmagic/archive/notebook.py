@@ -182,52 +182,57 @@ class Notebook:
 
     def _add_code(self, number: int, source: str, cell: Mapping[str, Any]) -> None:
         """Read a code cell with its outputs."""
-        outputs = cell.get("outputs")
-        if outputs is None:
-            outputs = []
-        if not isinstance(outputs, list):
-            self.problems.append(f"cell {number}: its outputs are no list.")
-            outputs = []
-        without_record = [output for output in outputs if _record_of(output) is None]
-        others = tuple(map(_other_kind, without_record))
+        outputs = self._outputs_of(number, cell)
         identity = cell.get("id")
-        own = owner_of(identity) if isinstance(identity, str) and identity else None
-        plan = cell_magics.plan_of(source)
-        self.cells.append(NotebookCell(number, source, plan, own, outputs, others))
-        if "live" in others:
+        code = NotebookCell(
+            number,
+            source,
+            cell_magics.plan_of(source),
+            own=owner_of(identity) if isinstance(identity, str) and identity else None,
+            outputs=outputs,
+            others=tuple(_other_kind(output) for output in outputs if _record_of(output) is None),
+        )
+        self.cells.append(code)
+        if "live" in code.others:
             self.problems.append(
                 f"cell {number}: its reply is not complete: it was saved while it still arrived."
             )
         for output in outputs:
             self.texts += [(number, text) for text in texts_of(output)]
-            value = _record_of(output)
-            if value is not None:
-                self._add_record(number, own, output, value)
+            if _record_of(output) is not None:
+                self._add_record(code, output)
 
-    def _add_record(self, cell: int, own: str | None, output: object, value: object) -> None:
+    def _outputs_of(self, number: int, cell: Mapping[str, Any]) -> list[object]:
+        """Return the outputs of a code cell, as the file has them."""
+        outputs = cell.get("outputs")
+        if isinstance(outputs, list):
+            return outputs
+        if outputs is not None:
+            self.problems.append(f"cell {number}: its outputs are no list.")
+        return []
+
+    def _add_record(self, cell: NotebookCell, output: object) -> None:
         """Read an output with a record."""
+        value = _record_of(output)
         try:
             kind = record_kind(value)
             if kind in _KINDS:
-                self.outputs.append(_saved_output(cell, own, kind, output, value))
+                self.outputs.append(_saved_output(cell, kind, output, value))
                 return
             problem = "its record is of an unknown kind."
         except NewerVersionError as error:
             problem = f"its record was left out, because {error}."
         except ValueError as error:
             problem = f"a malformed record was left out: {error}."
-        self.unreadable.append(cell)
-        self.problems.append(f"cell {cell}: {problem}")
+        self.unreadable.append(cell.number)
+        self.problems.append(f"cell {cell.number}: {problem}")
 
 
-def _saved_output(
-    cell: int, own: str | None, kind: str, output: object, value: object
-) -> SavedOutput:
+def _saved_output(cell: NotebookCell, kind: str, output: object, value: object) -> SavedOutput:
     """Return an output with a record of a known kind.
 
     Args:
-        cell: number of its cell.
-        own: hash of the cell's identity; ``None`` if it has none.
+        cell: its cell.
         kind: the kind of its record.
         output: the output in the file.
         value: its record.
@@ -235,22 +240,27 @@ def _saved_output(
     Raises:
         ValueError: the record is malformed, or of a newer version.
     """
-    steering = STEERING.get("thread" if kind == "deletion" else kind)
-    is_whole = is_sealed(cast("Mapping[str, Any]", value), _json.json_at(output, "data"))
-    # JSON is shown in another form than it arrived in. In an edited file the output counts.
     is_reply = kind in {"turn", "pick"}
-    text = _json.json_at(value, "text") if is_reply and is_whole else None
-    text = _json.json_at(output, "data", "text/plain") if text is None else text
-    forms = ("text/html", "text/markdown")
+    steering = STEERING.get("thread" if kind == "deletion" else kind)
+    is_unchanged = is_sealed(cast("Mapping[str, Any]", value), _json.json_at(output, "data"))
+    shown = {
+        form: text_from_json(_json.json_at(output, "data", form))
+        for form in ("text/plain", "text/html", "text/markdown")
+    }
+    text = shown.pop("text/plain")
+    # JSON is shown in another form than it arrived in. In an edited file the output counts.
+    recorded_text = _json.json_at(value, "text")
+    if is_reply and is_unchanged and recorded_text is not None:
+        text = text_from_json(recorded_text)
     return SavedOutput(
-        cell,
-        own,
+        cell.number,
+        cell.own,
         kind,
-        "" if is_whole else CHANGED,
+        fault="" if is_unchanged else CHANGED,
         record=Record.from_json(value) if is_reply else None,
         steering=None if steering is None else steering.from_json(value),
-        text=text_from_json(text),
-        rendered={form: text_from_json(_json.json_at(output, "data", form)) for form in forms},
+        text=text,
+        rendered=shown,
         versions=_json.json_at(value, "versions"),
     )
 

@@ -85,17 +85,10 @@ def restore(
     for saved in notebook.outputs:
         if saved.fault and not changed:
             continue
-        if saved.record is not None:
-            if saved in turns:
-                replay.add(turns[saved])
-        elif isinstance(saved.steering, ThreadStart) and saved.kind == "deletion":
-            replay.conversation.delete(saved.steering.name)
-        elif (item := saved.steering) is not None:
-            owner = owners[saved.cell]
-            execution = f"cell {saved.cell}"
-            replay.steer(replace(item, owner=owner, execution=execution))
-        else:
-            getattr(replay.conversation, saved.kind)()  # undo, redo or reset
+        if saved.record is None:
+            replay.change(saved, owners.get(saved.cell))
+        elif saved in turns:
+            replay.add(turns[saved])
     numbers = {saved: number for number, saved in enumerate(turns, after + 1)}
     cells = {number: saved.cell for saved, number in numbers.items()}
     problems += [
@@ -173,23 +166,20 @@ class Replay:
             turn: the turn, with its record.
         """
         record = cast("Record", turn.record)
-        earlier = record.in_place_of
-        turns = reversed(self.conversation.turns if earlier else ())
-        olds = [other for other in turns if other.recorded_digest in earlier]
-        # Among equal turns, the one with the same turns above as this one's request.
-        old = max(olds, key=lambda other: self._likeness(other, turn)).number if olds else 0
-        if earlier and not old:
-            alike = (other.as_typed == turn.as_typed for other in self.conversation.turns)
-            earlier = earlier if any(alike) else ()  # No output holds the reply that it replaced.
-        stand = self.conversation.window(
-            QuestionPlace(turn.owner, turn.execution, thread=turn.thread, again=old or None)
+        replaced = self._replaced_by(turn)
+        place = QuestionPlace(
+            turn.owner,
+            turn.execution,
+            thread=turn.thread,
+            again=None if replaced is None else replaced.number,
         )
-        turn = self._carried.carrying(turn, stand.visible)
-        if own_instructions(turn) is None and stand.instructs_as(turn):
-            turn = replace(turn, instructions=stand.instructions)
-        self.asked[self.conversation.added + 1] = turn, stand
-        replies = self.conversation.replies[old] if old else ()
-        again = old if earlier or record.continues is not None else None
+        window = self.conversation.window(place)
+        turn = self._carried.carrying(turn, window.visible)
+        if own_instructions(turn) is None and window.instructs_as(turn):
+            turn = replace(turn, instructions=window.instructions)
+        self.asked[self.conversation.added + 1] = turn, window
+        again = self._number_again(turn, replaced)
+        replies = () if replaced is None else self.conversation.replies[replaced.number]
         if record.continues is not None:
             first = next((r for r in replies if r.recorded_digest == record.continues), None)
             if first is None:  # Without the first part there is no whole reply.
@@ -205,12 +195,59 @@ class Replay:
         else:
             self.conversation.add(replace(turn, again=again))
 
+    def _replaced_by(self, turn: Turn) -> Turn | None:
+        """Return the live turn whose reply a turn replaced, or which it continued, if any."""
+        digests = cast("Record", turn.record).in_place_of
+        if not digests:
+            return None
+        # The newest first. Among equal turns, the one with the same turns above as this one's.
+        live = reversed(self.conversation.turns)
+        replaced = [other for other in live if other.recorded_digest in digests]
+        return max(replaced, key=lambda other: self._likeness(other, turn), default=None)
+
+    def _number_again(self, turn: Turn, replaced: Turn | None) -> int | None:
+        """Return the number of the turn whose question a turn asked again.
+
+        Args:
+            turn: the turn, with its record.
+            replaced: the live turn whose reply it replaced; ``None`` for none.
+
+        Returns:
+            0 for a turn that no output here holds; ``None`` if the question stands as a first one.
+        """
+        record = cast("Record", turn.record)
+        if replaced is not None:
+            return replaced.number
+        if record.continues is not None:
+            return 0
+        is_asked = any(other.as_typed == turn.as_typed for other in self.conversation.turns)
+        return 0 if record.in_place_of and is_asked else None
+
     def _likeness(self, live: Turn, turn: Turn) -> int:
         """Return the likeness of a live turn to a turn from an output, from 0 to 2."""
         at = QuestionPlace(turn.owner, turn.execution, again=live.number)
         now = self.conversation.window(at, last=turn.last)
         is_below = now.carried.chain == record_chain(cast("Record", turn.record))
         return int(is_below) + int(live.parameters == turn.parameters)
+
+    def change(self, saved: SavedOutput, owner: str | None) -> None:
+        """Repeat the change of the conversation that an output records, which shows no reply.
+
+        Args:
+            saved: the output: a steering item, the deletion of a thread, an undo, redo or reset.
+            owner: the owner of its cell's items; ``None`` without one.
+        """
+        if saved.kind == "undo":
+            self.conversation.undo()
+        elif saved.kind == "redo":
+            self.conversation.redo()
+        elif saved.kind == "reset":
+            self.conversation.reset()
+        elif saved.kind == "deletion":
+            self.conversation.delete(cast("ThreadStart", saved.steering).name)
+        else:
+            item = cast("Steering", saved.steering)
+            self.steer(replace(item, owner=owner, execution=f"cell {saved.cell}"))
 
     def steer(self, item: Steering) -> None:
         """Add a steering item; it may name one of the turns above.
@@ -229,10 +266,11 @@ def _turns(
 ) -> tuple[dict[SavedOutput, Turn], list[str]]:
     """Return the turns of the conversation by their outputs, and the faults."""
     turns: dict[SavedOutput, Turn] = {}
+    problems = [*notebook.problems]
     left_out = "" if changed else "; it was left out"
-    faulty = [saved for saved in notebook.outputs if saved.fault]
-    problems = [f"cell {saved.cell}: {saved.fault}{left_out}." for saved in faulty]
-    problems = [*notebook.problems, *problems]
+    problems += [
+        f"cell {saved.cell}: {saved.fault}{left_out}." for saved in notebook.outputs if saved.fault
+    ]
     for saved in notebook.outputs:
         record = saved.record
         if record is None or not record.in_history or (saved.fault and not changed):
@@ -247,9 +285,10 @@ def _turns(
         except ValueError as error:
             problems.append(f"cell {saved.cell}: its record was left out: {error}.")
             continue
-        # The digest in the record of an edited turn no longer fits the turn.
-        is_kept = as_recorded or not saved.fault or bool(turn.missing)
-        turns[saved] = turn if is_kept else replace(turn, record=replace(record, turn=turn.digest))
+        if saved.fault and not as_recorded and not turn.missing:
+            # The digest in the record of an edited turn no longer fits the turn.
+            turn = replace(turn, record=replace(record, turn=turn.digest))
+        turns[saved] = turn
     return turns, problems
 
 
@@ -258,14 +297,15 @@ def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
     owners: dict[int, str | None] = {}
     taken: set[str] = set()
     for saved in notebook.outputs:
-        record = saved.record or saved.steering
-        if record is not None and saved.cell not in owners:
-            wanted = (saved.own, record.owner) if by_id else (record.owner, saved.own)
-            free = (owner for owner in wanted if owner is not None and owner not in taken)
-            owner = next(free, None)
-            owners[saved.cell] = owner
-            if owner:
-                taken.add(owner)
+        item = saved.record or saved.steering
+        if item is None or saved.cell in owners:
+            continue
+        wanted = (saved.own, item.owner) if by_id else (item.owner, saved.own)
+        free = (owner for owner in wanted if owner is not None and owner not in taken)
+        owner = next(free, None)
+        owners[saved.cell] = owner
+        if owner is not None:
+            taken.add(owner)
     return owners
 
 

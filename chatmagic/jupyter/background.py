@@ -44,6 +44,11 @@ class _Task:
     cause: _Task | None = None
     """The failed question because of which this one was not asked."""
 
+    @property
+    def cell_numbers(self) -> list[str]:
+        """The number of its cell, in a list; empty without a cell."""
+        return re.findall(r"\d+", self.ask.asker)
+
     def is_before(self, threads: Sequence[str] | None) -> bool:
         """Return whether it precedes another question.
 
@@ -153,7 +158,8 @@ class Background:
             ChatError: one of them failed.
         """
         _until(lambda: task.halt.reason or all(earlier.ended.wait(NAP) for earlier in before))
-        task.cause = self._failed(task.ask.owner, task.threads) if before else None
+        if before:
+            task.cause = self._take_failed(task.ask.owner, task.threads, counts_stopped=True)
         if task.cause is not None:
             raise _not_asked(task.cause)
         return send(halt=task.halt)
@@ -168,7 +174,8 @@ class Background:
         Raises:
             ChatInterrupted: an interrupt ended the wait.
         """
-        if not (under_way := self._under_way(threads)):
+        under_way = self._under_way(threads)
+        if not under_way:
             return False
         view = view or View()
         asker = under_way[-1].ask.asker
@@ -205,14 +212,15 @@ class Background:
             ChatError: a question in the background failed; nothing was sent.
             ChatInterrupted: an interrupt ended the wait.
         """
-        waited = waits and self.wait(view, threads)
-        if (failed := self._failed(owner, threads, waited=waited)) is not None:
+        has_waited = waits and self.wait(view, threads)
+        failed = self._take_failed(owner, threads, counts_stopped=has_waited)
+        if failed is not None:
             raise _not_asked(failed)
 
     @property
     def cells(self) -> list[str]:
         """The numbers of the cells whose questions are under way."""
-        return [n for task in self._under_way(None) for n in re.findall(r"\d+", task.ask.asker)]
+        return [number for task in self._under_way(None) for number in task.cell_numbers]
 
     def stop(self, number: str) -> str:
         """Stop a question under way, wait for its end, and return a line that tells it.
@@ -224,14 +232,14 @@ class Background:
             InputError: there is no such question, or there are several.
         """
         under_way = self._under_way(None)
-        asked = [task for task in under_way if number in {"", *re.findall(r"\d+", task.ask.asker)}]
-        if len(asked) != 1:
+        chosen = [task for task in under_way if not number or number in task.cell_numbers]
+        if len(chosen) != 1:
             askers = ", ".join(task.ask.asker for task in under_way)
             raise InputError(
                 f"Under way in the background: {askers or 'nothing'}. Nothing was stopped.",
                 hint="%chat_stop N stops the reply to cell [N]." if under_way else "",
             )
-        task = asked[0]
+        task = chosen[0]
         task.halt.stop()
         _until(lambda: task.ended.wait(NAP))
         outcome = failure(task.error or interrupted(task.reply))[0]
@@ -242,16 +250,25 @@ class Background:
         tasks = tuple(self._tasks)  # another thread may change the list
         return [task for task in tasks if not task.ended.is_set() and task.is_before(threads)]
 
-    def _failed(
-        self, owner: str | None, threads: Sequence[str] | None, *, waited: bool = True
+    def _take_failed(
+        self, owner: str | None, threads: Sequence[str] | None, *, counts_stopped: bool
     ) -> _Task | None:
-        """Return a question that failed before a cell's question, if any; each is returned once."""
+        """Forget the ended questions that precede a cell's question, and return one that failed.
+
+        Args:
+            owner: hash of the cell that is about to ask, whose own failures do not count.
+            threads: names of the conversation's threads that its question concerns; ``None`` for
+                all.
+            counts_stopped: whether a question that a person stopped counts as failed.
+        """
         tasks = tuple(self._tasks)  # another thread may change the list
         ended = [task for task in tasks if task.ended.is_set() and task.is_before(threads)]
         self._forget(ended)
         for task in ended:
-            is_told = waited or not isinstance(task.error, ChatInterrupted)
-            if task.error is not None and is_told and task.ask.owner != owner:
+            is_stopped = isinstance(task.error, ChatInterrupted)
+            if task.error is None or task.ask.owner == owner:
+                continue
+            if counts_stopped or not is_stopped:
                 return task.cause or task
         return None
 

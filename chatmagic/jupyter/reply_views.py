@@ -19,7 +19,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic.archive import output
-from chatmagic.jupyter.page.drawing_loop import DrawingLoop, ReplyDrawn
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop
+from chatmagic.jupyter.page.reply_under_way import ReplyDrawn
 from chatmagic.render import gauge
 from chatmagic.render.sanitize import QUIET, frame, live_box, live_mark
 from chatmagic.safe_text import UNTYPESET, unlinked

@@ -164,38 +164,61 @@ def _is_terminal(stream: TextIO | None) -> bool:
 def _kept(session: Session, ask: Ask, *, goes_on: bool) -> Iterator[None]:
     """Return a context that keeps the turn asked in it, whole or in part, in a private file.
 
-    The file is new, or that of the last conversation, which is read first.
+    Args:
+        session: the session.
+        ask: the question.
+        goes_on: whether the file is that of the last conversation, which is read first; otherwise
+            it is new, unless the question is asked without history.
     """
-    if not goes_on and not ask.history:
-        yield
-        return
     conversation = session.conversation
+    if goes_on:
+        folder = _private_folder()
+        waiting = partial(say, "waiting for another --continue to end")
+        # One command after the other, so that none overwrites another's turn.
+        with folder_lock(folder, waiting, longest=None):
+            path = _latest(folder)
+            conversation.load(_read(path))
+            with _saved(conversation, path, "with the conversation"):
+                yield
+    elif ask.history:
+        name = f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}-{secrets.token_hex(4)}.json"
+        with _saved(conversation, _private_folder() / name, "and --continue goes on with it"):
+            yield
+    else:
+        yield
+
+
+def _private_folder() -> Path:
+    """Return the user's folder of conversations from a shell, which nobody else can read."""
     folder: Path = platformdirs.user_state_path("chatmagic", appauthor=False) / "shell"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{_unwritable(folder, error)} Nothing was sent.") from None
-    path = folder / f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}-{secrets.token_hex(4)}.json"
-    # One command after the other, so that none overwrites another's turn.
-    waiting = partial(say, "waiting for another --continue to end")
-    lock = folder_lock(folder, waiting, longest=None) if goes_on else contextlib.nullcontext()
-    with lock:
-        if goes_on:
-            path = _latest(folder)
-            conversation.load(_read(path))
-        before = conversation.added
-        is_quiet = False
-        try:
-            yield
-        except BrokenPipeError:
-            is_quiet = True  # nobody reads any more
-            raise
-        finally:
-            if conversation.added > before:
-                _save(path, conversation)
-                words = "with the conversation" if goes_on else "and --continue goes on with it"
-                if not is_quiet:
-                    say(f"kept, {words}: {path}")
+    return folder
+
+
+@contextlib.contextmanager
+def _saved(conversation: Conversation, path: Path, words: str) -> Iterator[None]:
+    """Return a context behind which a conversation is saved, if a turn was added in it.
+
+    Args:
+        conversation: the conversation.
+        path: its file.
+        words: words on the file, for the line that names it.
+    """
+    before = conversation.added
+    is_output_read = True
+    try:
+        yield
+    except BrokenPipeError:
+        is_output_read = False
+        raise
+    finally:
+        if conversation.added > before:
+            _save(path, conversation)
+            if is_output_read:
+                say(f"kept, {words}: {path}")
 
 
 def _latest(folder: Path) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from held import held
 from rig import Book
 
-from chatmagic.jupyter.page.drawing_loop import PARTIAL
+from chatmagic.jupyter.page.reply_under_way import PARTIAL
 
 SHOWN = "notebook.widgets[1].outputArea.node.innerText.includes(given)"
 MORE = "notebook.widgets[1].outputArea.node.innerText.split('more').length"

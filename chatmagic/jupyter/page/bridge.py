@@ -17,16 +17,75 @@ from chatmagic._fork import Lock
 from chatmagic._version import __version__
 from chatmagic.conversation.cell_order import PageReport, Pages, report_from
 from chatmagic.jupyter.cells.running_cell import Execution
-from chatmagic.jupyter.page.drawing_loop import DrawingLoop, ReplyDrawn
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.jupyter.page.marks import PageMarks
 from chatmagic.jupyter.page.messages import Message
-from chatmagic.jupyter.page.page_link import PageLink
+from chatmagic.jupyter.page.page_link import Handler, PageLink
 from chatmagic.jupyter.page.painting import Painting
+from chatmagic.jupyter.page.reply_under_way import ReplyDrawn
 from chatmagic.jupyter.settings import KernelSettings
-from chatmagic.session.events import Began, Ended, Event, Fragment, Thought, Waiting
+from chatmagic.session.events import Ask, Began, Ended, Event, Fragment, Thought, Waiting
 from chatmagic.session.session import Session
 
 STARTED: Final = "Reply started."
+
+
+class AsksOnPages:
+    """The asks of a kernel that are under way or wait, by their names in pages."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._under_way: dict[str, Began] = {}
+        self._waiting: set[str] = set()
+        self._started: set[str] = set()
+        """The asks whose first word has arrived."""
+
+    def follow(self, event: Event | ReplyDrawn) -> None:
+        """Note an event of an ask.
+
+        Args:
+            event: the event.
+        """
+        match event:
+            case Began(ask):
+                self._under_way[ask.live] = event
+            case Waiting(ask, is_over=False):
+                self._waiting.add(ask.live)
+            case Waiting(ask):
+                self._waiting.discard(ask.live)
+            case Ended(ask):
+                self._under_way.pop(ask.live, None)
+                self._started.discard(ask.live)
+            case _:
+                pass
+
+    def is_first_word(self, ask: Ask) -> bool:
+        """Return whether new text is the first of a reply, once; the panel announces its own.
+
+        Args:
+            ask: the ask of the reply.
+        """
+        if ask.entry == "panel" or ask.live in self._started:
+            return False
+        self._started.add(ask.live)
+        return True
+
+    def stop_in_background(self, live: str) -> None:
+        """Stop an ask if its cell has ended.
+
+        Args:
+            live: the name of the ask in pages, or any text from a page.
+        """
+        began = self._under_way.get(live)
+        if began is not None and began.ask.background is not None:
+            began.halt.stop()
+
+    def background_cells(self) -> dict[str, str]:
+        """Return the page's name of the cell that an ask runs behind; empty for no such cell."""
+        cells = dict.fromkeys(sorted(self._waiting), "")
+        for live, began in self._under_way.items():
+            cells[live] = began.ask.background or ""
+        return cells
 
 
 class Bridge:
@@ -57,25 +116,25 @@ class Bridge:
         self._drawing = drawing
         self._settings = settings
         self._first_notebook = notebook
-        self._under_way: dict[str, Began] = {}
-        self._waiting = set[str]()
-        self._started = set[str]()
+        self._asks = AsksOnPages()
         self._executions: dict[str, str | None] = {}
-        self._link = PageLink(
-            {
-                "hello": self._take_hello,
-                "paints": self._take_paints,
-                "lacks": self._take_lacks,
-                "stop": self._take_stop,
-                "cells": self._take_cells,
-            }
-        )
+        self._link = PageLink(self._handlers())
         self._painting = Painting(self._link.send)
         self._marks = PageMarks(session)
         self._state = self._state_now()
         self._link.open(self._state)
         settings.observe(self._publish_later, "keep_output")
         drawing.join_in_order(self._hear)
+
+    def _handlers(self) -> dict[str, Handler]:
+        """Return the functions that take the messages of pages, by their kinds."""
+        return {
+            "hello": self._take_hello,
+            "paints": self._take_paints,
+            "lacks": self._take_lacks,
+            "stop": self._take_stop,
+            "cells": self._take_cells,
+        }
 
     def close(self) -> None:
         """Close the bridge; the page removes everything that it has added."""
@@ -161,9 +220,7 @@ class Bridge:
 
     def _take_stop(self, message: Message) -> None:
         """End a reply that arrives in the background of its cell."""
-        began = self._under_way.get(str(message.get("live")))
-        if began is not None and began.ask.background is not None:
-            began.halt.stop()
+        self._asks.stop_in_background(str(message.get("live")))
 
     def _take_cells(self, message: Message) -> None:
         """Note the cells of a page."""
@@ -181,30 +238,25 @@ class Bridge:
 
     def _hear(self, event: Event | ReplyDrawn) -> None:
         """Note an event of an ask, and announce it unless the panel does."""
+        self._asks.follow(event)
         match event:
-            case Began(ask):
-                self._under_way[ask.live] = event
-                self._marks.add(ask.owner)
-            case Fragment(ask) if ask.entry != "panel" and ask.live not in self._started:
-                self._started.add(ask.live)
-                self._say(STARTED)
-                return
             case ReplyDrawn():
                 self._painting.paint(event)
-                return
-            case Fragment() | Thought():
-                return
-            case Waiting(ask, is_over=False):
-                self._waiting.add(ask.live)
-            case Waiting(ask):
-                self._waiting.discard(ask.live)
+            case Fragment(ask):
+                if self._asks.is_first_word(ask):
+                    self._say(STARTED)
+            case Thought():
+                pass
+            case Began(ask):
+                self._marks.add(ask.owner)
+                self._publish_later()
             case Ended(ask):
-                self._under_way.pop(ask.live, None)
-                self._started.discard(ask.live)
                 self._painting.end(event)
                 if ask.entry != "panel":
                     self._say(event.words)
-        self._publish_later()
+                self._publish_later()
+            case _:
+                self._publish_later()
 
     def _say(self, text: str) -> None:
         """Announce a sentence in the page's status region (ARIA ``status``: polite, once)."""
@@ -215,10 +267,7 @@ class Bridge:
         return {
             "kind": "state",
             "version": __version__,
-            "asks": {
-                **dict.fromkeys(sorted(self._waiting), ""),
-                **{live: began.ask.background or "" for live, began in self._under_way.items()},
-            },
+            "asks": self._asks.background_cells(),
             "keep_output": self._settings.keep_output,
         }
 

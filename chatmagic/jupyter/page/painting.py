@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from chatmagic.archive import output
 from chatmagic.conversation.cell_order import PageReport
-from chatmagic.jupyter.page.drawing_loop import ReplyDrawn
 from chatmagic.jupyter.page.messages import Message
+from chatmagic.jupyter.page.reply_under_way import ReplyDrawn
 from chatmagic.session.events import Ended
 
 _MOST_KNOWN: Final = 10_000  # replies that a page can still know as the kernel's own
@@ -140,16 +140,19 @@ class Painting:
             report: the page's report. A later report that lists the cell shows that the state
                 arrived.
         """
-        now = time.monotonic()
-        for live, shown in [*self._shown.items()]:
-            if shown.settled is None or not shown.cell:
-                continue
-            cell = report.cells.get(str(shown.owner))
-            if report.opened:
-                is_new = shown.is_sent_whole or now - shown.ended_at < _SECONDS_TO_LOAD
-                if is_new and not shown.is_seen:
+        ended = [
+            (live, shown)
+            for live, shown in self._shown.items()
+            if shown.settled is not None and shown.cell
+        ]
+        if report.opened:
+            for live, shown in ended:
+                if not shown.is_seen and _may_be_missed(shown):
                     self.settle(live)
-            elif cell is not None and cell.owner == shown.owner:
+            return
+        for _, shown in ended:
+            cell = report.cells.get(str(shown.owner))
+            if cell is not None and cell.owner == shown.owner:
                 shown.is_seen = True
 
     def _keep(self, live: str, shown: ShownReply) -> ShownReply:
@@ -161,14 +164,20 @@ class Painting:
 
     def _send_whole(self, shown: ShownReply, drawn: ReplyDrawn) -> None:
         """Send the whole reply so far, with the cell that shows it."""
-        message = drawn.anew
-        shown.is_sent_whole = True
+        message = drawn.whole_message
         if shown.cell:
-            message |= {"cell": shown.cell, "box": drawn.empty_box, "replaces": shown.replaces}
+            place = {"cell": shown.cell, "box": drawn.empty_box, "replaces": shown.replaces}
+            message = {**message, **place}
         size = sum(len(block.encode()) for block in message["blocks"])
-        pause = max(_SECONDS_BETWEEN_WHOLE, size / _WHOLE_BYTES_A_SECOND)
-        shown.whole_due = time.monotonic() + pause
+        seconds = max(_SECONDS_BETWEEN_WHOLE, size / _WHOLE_BYTES_A_SECOND)
+        shown.is_sent_whole = True
+        shown.whole_due = time.monotonic() + seconds
         self._send(message)
+
+
+def _may_be_missed(shown: ShownReply) -> bool:
+    """Return whether a page that is loaded now may have missed how a reply ended."""
+    return shown.is_sent_whole or time.monotonic() - shown.ended_at < _SECONDS_TO_LOAD
 
 
 def _last_state(shown: ShownReply, ended: Ended) -> Message:

@@ -18,13 +18,14 @@ from IPython.display import DisplayHandle, display
 from ipywidgets import DOMWidget  # type: ignore[import-untyped] # it has no types
 from traitlets import Int, Unicode
 
-from chatmagic.jupyter.page.drawing_loop import DrawingLoop, ReplyDrawn
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.jupyter.page.messages import PROTOCOL, Message
 from chatmagic.jupyter.page.panel_asks import PanelAsks
 from chatmagic.jupyter.page.panel_feed import PanelFeed, Shown
 from chatmagic.jupyter.page.panel_log import KernelStatus, PanelLog
 from chatmagic.jupyter.page.panel_requests import PanelRequests
 from chatmagic.jupyter.page.panel_saved import PANEL_ABSENT
+from chatmagic.jupyter.page.reply_under_way import ReplyDrawn
 from chatmagic.session.events import Began, Changed, Ended, Event
 from chatmagic.session.session import Session
 

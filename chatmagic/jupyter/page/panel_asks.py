@@ -12,8 +12,8 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.jupyter.page import panel_content
-from chatmagic.jupyter.page.drawing_loop import ReplyDrawn
 from chatmagic.jupyter.page.messages import Message
+from chatmagic.jupyter.page.reply_under_way import ReplyDrawn
 from chatmagic.protocol import credits as crediting
 from chatmagic.safe_text import visible
 from chatmagic.session.events import Ask, Began, Ended, Outcome, failure
@@ -130,7 +130,7 @@ class PanelAsks:
         return [pending for pending in self.under_way.values() if pending.stage == "asked"]
 
     def add(self, ask: Ask, turns: Sequence[Turn]) -> PendingAsk:
-        """Return a new ask under way.
+        """Add an ask of the panel that is not sent yet, and return it.
 
         Args:
             ask: the question to ask.
@@ -142,7 +142,7 @@ class PanelAsks:
         return pending
 
     def begin(self, began: Began) -> PendingAsk:
-        """Return the ask that begins, a cell's or one that a panel has added.
+        """Note that an ask begins, a cell's or one that a panel has added, and return it.
 
         Args:
             began: the beginning.
@@ -160,27 +160,37 @@ class PanelAsks:
         self.under_way.pop(pending.ask.live, None)
 
     def end(self, ended: Ended, turns: Sequence[Turn]) -> PendingAsk | None:
-        """Return the ask that has ended; ``None`` if only its cell shows that it failed.
+        """Note that an ask has ended, and return it.
 
         Args:
             ended: the end.
             turns: the live turns of the thread that panels show.
+
+        Returns:
+            ``None`` for an ask that failed before it began: only its cell shows that.
         """
-        ask = ended.ask
-        pending = self.under_way.pop(ask.live, None)
+        pending = self.under_way.pop(ended.ask.live, None)
         if pending is None and ended.outcome is None:
-            return None  # it failed before it began
-        pending = pending or PendingAsk(ask)
-        is_failure = ended.error is not None and not isinstance(ended.error, KeyboardInterrupt)
-        if is_failure or (ended.outcome is not None and not ask.history):
-            self._put_aside(pending, ended, turns)
+            return None
+        pending = pending or PendingAsk(ended.ask)
+        if _is_aside(ended):
+            self._keep_aside(pending, ended, turns)
         return pending
 
-    def _put_aside(self, pending: PendingAsk, ended: Ended, turns: Sequence[Turn]) -> None:
+    def _keep_aside(self, pending: PendingAsk, ended: Ended, turns: Sequence[Turn]) -> None:
         """Keep the entry of a finished ask that the conversation does not show."""
-        after = pending.after or (turns[-1].number if turns else 0)
+        after = pending.after
+        if after is None:
+            after = turns[-1].number if turns else panel_content.TOP
         entry = _aside(next(self._aside_ids), pending.ask, ended.outcome, ended.error)
         self.asides = [*self.asides, (after, entry)][-MOST_ASIDES:]
+
+
+def _is_aside(ended: Ended) -> bool:
+    """Return whether the conversation does not show a finished ask: it failed, or was not kept."""
+    if ended.error is not None and not isinstance(ended.error, KeyboardInterrupt):
+        return True
+    return ended.outcome is not None and not ended.ask.history
 
 
 def _advice_beside_gauge(error: BaseException) -> str:

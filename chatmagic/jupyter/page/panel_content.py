@@ -39,8 +39,15 @@ MOST_DRAWN: Final = 128
 _reply_html: Final = lru_cache(maxsize=MOST_DRAWN)(reply_forms.reply_html)
 
 
+TOP: Final = 0
+"""The number in place of a turn's for an aside above all turns."""
 Aside: TypeAlias = tuple[int, Message]
-"""An ask that failed or was not kept, with an id below 0, after a turn; 0 is the top."""
+"""Entry of an ask that failed or was not kept, behind the number of the turn that it follows.
+
+The entry's id is below 0.
+"""
+EntryVersion: TypeAlias = tuple[int, str]
+"""Id of an entry of the log, and the version of what it shows."""
 
 
 class LogEntries:
@@ -60,21 +67,25 @@ class LogEntries:
         self._replies = still.replies
         self._asides = asides
 
-    def window(self, count: int = 0) -> tuple[list[tuple[int, str]], int]:
+    def window(self, count: int = 0) -> tuple[list[EntryVersion], int]:
         """Return ids and versions of the newest entries, and the number of earlier turns.
 
         Args:
             count: smallest number of listed turns. By default the window moves only by whole pages,
                 so that a view that follows never asks again.
         """
-        numbers = [turn.number for turn in self._turns]
-        first = (len(numbers) - PAGE) // PAGE * PAGE
-        first = max(0, min(first, len(numbers) - count))
-        listed = [] if first else self._behind([0])
+        whole_pages = (len(self._turns) - PAGE) // PAGE * PAGE
+        first = max(0, min(whole_pages, len(self._turns) - count))
+        listed: list[EntryVersion] = []
+        if first == 0:
+            listed += self._asides_after([TOP])
         for turn in self._turns[first:]:
-            listed += [(turn.number, self._version(turn)), *self._behind([turn.number])]
-        gone = {after for after, _ in self._asides} - {0, *numbers}
-        return listed + self._behind(gone), first
+            listed.append((turn.number, self._version(turn)))
+            listed += self._asides_after([turn.number])
+        # What followed a turn that is not live any more stands at the end.
+        live = {TOP, *(turn.number for turn in self._turns)}
+        removed = {after for after, _ in self._asides} - live
+        return listed + self._asides_after(removed), first
 
     def draw(self, ids: Collection[int]) -> list[Message]:
         """Return the wanted entries that still exist, the newest page of them.
@@ -82,12 +93,12 @@ class LogEntries:
         Args:
             ids: ids that a window lists, or any value from a page.
         """
-        wanted = [turn for turn in self._turns if turn.number in ids]
+        turns = [turn for turn in self._turns if turn.number in ids]
         asides = [entry for _, entry in self._asides if entry["id"] in ids]
-        return [*map(self._draw, wanted[-PAGE:]), *asides]
+        return [*map(self._entry, turns[-PAGE:]), *asides]
 
-    def _behind(self, turns: Collection[int]) -> list[tuple[int, str]]:
-        """Return ids and versions of the asides behind these turns."""
+    def _asides_after(self, turns: Collection[int]) -> list[EntryVersion]:
+        """Return ids and versions of the asides that follow these turns; an aside never changes."""
         return [(entry["id"], "") for after, entry in self._asides if after in turns]
 
     def _version(self, turn: Turn) -> str:
@@ -106,7 +117,7 @@ class LogEntries:
             "replies": [reply.number for reply in replies] if len(replies) > 1 else [],
         }
 
-    def _draw(self, turn: Turn) -> Message:
+    def _entry(self, turn: Turn) -> Message:
         """Return the entry of a turn."""
         return {
             "id": turn.number,

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from chatmagic._log import swallowed
-from chatmagic.jupyter.page.drawing_loop import ReplyDrawn
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.jupyter.page.panel_asks import PendingAsk
 from chatmagic.jupyter.page.panel_log import PanelLog
+from chatmagic.jupyter.page.reply_under_way import ReplyDrawn
 
 Send = Callable[[Message], object]
 

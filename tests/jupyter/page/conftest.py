@@ -11,7 +11,7 @@ from comms import Widgets
 from panel_views import Kernel, Service, View
 from shells import Shell, alone
 
-from chatmagic.jupyter.page import drawing_loop
+from chatmagic.jupyter.page import reply_under_way
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.jupyter.page.panel import Panels
 from chatmagic.session.session import Session
@@ -57,7 +57,7 @@ def pages(
     session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Panels]:
     """Give panels that show every fragment, with what their pages ask for."""
-    monkeypatch.setattr(drawing_loop, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
     made = Panels(session, kernel, loop)
     yield made
     made.close()

@@ -18,8 +18,9 @@ from shells import FIXED, asked
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import owner_of
 from chatmagic.errors import ServiceError
-from chatmagic.jupyter.page import drawing_loop
-from chatmagic.jupyter.page.drawing_loop import DrawingLoop, ReplyDrawn
+from chatmagic.jupyter.page import reply_under_way
+from chatmagic.jupyter.page.drawing_loop import DrawingLoop
+from chatmagic.jupyter.page.reply_under_way import ReplyDrawn
 from chatmagic.protocol.credits import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, Began, Ended, Event, Fragment, View
@@ -176,8 +177,8 @@ def test_a_page_is_sent_what_there_is_to_paint(
     front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also of the first reply; all of it where it opens, and few whole updates where it paints."""
-    monkeypatch.setattr(drawing_loop, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(drawing_loop, "BYTES_A_SECOND", float("inf"))
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(reply_under_way, "BYTES_A_SECOND", float("inf"))
     loop, drawn = front.shell.kernel.page.drawing, list[ReplyDrawn]()
     front.ask("a")
     settle(loop)

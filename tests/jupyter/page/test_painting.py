@@ -12,10 +12,10 @@ from chatmagic.conversation.cell_order import PageCell, PageReport
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ServiceError
-from chatmagic.jupyter.page import drawing_loop
-from chatmagic.jupyter.page.drawing_loop import ReplyDrawn, ReplyUnderWay
+from chatmagic.jupyter.page import reply_under_way
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.jupyter.page.painting import Painting
+from chatmagic.jupyter.page.reply_under_way import ReplyDrawn, ReplyUnderWay
 from chatmagic.models import Reply
 from chatmagic.session.events import Ask, Ended, Outcome
 
@@ -118,7 +118,7 @@ def test_every_few_seconds_all_of_it_is_told_with_its_cell(
     assert (whole["keep"], len(whole["blocks"]) > 2, whole["cell"]) == (0, True, "cell-1")
     assert whole["replaces"] is True
     assert f"chatmagic-live-{whole['live']} chatmagic-at-2" in whole["box"]
-    assert whole["box"].endswith(f"\n</div>{drawing_loop.PARTIAL}</div>")
+    assert whole["box"].endswith(f"\n</div>{reply_under_way.PARTIAL}</div>")
     clock.now += 9.9
     assert page.told(" and") == []
     clock.now += 2.0

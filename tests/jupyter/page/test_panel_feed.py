@@ -19,7 +19,7 @@ from panel_views import (
 
 import chatmagic
 from chatmagic.client.halt import Halt
-from chatmagic.jupyter.page import drawing_loop
+from chatmagic.jupyter.page import reply_under_way
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.jupyter.page.panel import Panels
 from chatmagic.jupyter.page.panel_feed import Shown
@@ -31,7 +31,7 @@ def test_what_the_bridge_paints_is_not_told_twice(
     session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its script finds the panel's box, too, which comes with the first drawing."""
-    monkeypatch.setattr(drawing_loop, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
     loop.painted()
     with closing(Panels(session, kernel, loop)) as pages:
         page = View(pages)
