@@ -69,7 +69,6 @@ class ReplyStream(ServiceCall):
         self._limits = Limits.from_value(limits)
         self._silence = silence
         self._builder = ReplyBuilder(endpoint.known_keys, most=self._limits.text)
-        self._errors = ReplyErrors(self._answer, self._builder, self._limits)
         self._iterator: Iterator[str] | None = None
         self._state: State = "interrupted"
 
@@ -109,10 +108,11 @@ class ReplyStream(ServiceCall):
 
     def _iterate(self, exchange: Exchange) -> Iterator[str]:
         """Return the fragments; set the state, and add the known facts to an error."""
-        body = ReplyBody(exchange, self._halt, self._errors, self._limits.body, self._silence)
-        reader = ReplyReader(
-            body, self._builder, self._errors, self._limits, note_whole=self._note_whole
-        )
+        # No attribute: it refers to this stream, so only the garbage collector would free the two,
+        # which costs CPU in a map.
+        errors = ReplyErrors(self._answer, self._builder, self._limits)
+        body = ReplyBody(exchange, self._halt, errors, self._limits.body, self._silence)
+        reader = ReplyReader(body, self._builder, errors, self._limits, note_whole=self._note_whole)
         try:
             yield from reader.fragments()
         except (ChatError, ChatInterrupted) as error:
