@@ -17,7 +17,6 @@ import tokenize
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Final
 
 from chatmagic.conversation.cell_magics import (
@@ -81,6 +80,8 @@ _CALL: Final = re.compile(r"[ \t]*[,;/][ \t]*(?P<name>[\w.]+).*", re.DOTALL)
 _COMMAND: Final = re.compile(r"(?P<target>[ \t]*(?:[^%]*=[ \t]*(?=%chat))?)(?:%time[ \t]+)?%?")
 _NO_CODE: Final = re.compile(r"(?P<indent>[ \t]*)(?:[!?].*|%{0,2}[\w.*]+\?{1,2})", re.DOTALL)
 """A command of the system, and a request for help."""
+_INPUT_NAME: Final = re.compile(r"_i{0,3}\d*")
+"""A name of IPython for an earlier input or result, such as ``_i3`` and ``_``."""
 _OPTION: Final = r"(?:-\w+[ \t]*\d*[ \t]+)*"
 
 
@@ -131,23 +132,20 @@ def asking(sources: Mapping[int, str]) -> Asking:
     texts = {number: python_of(source) for number, source in sources.items()}
     trees = {number: parsed_python(text) for number, text in texts.items()}
     nodes = [node for tree in trees.values() if tree is not None for node in ast.walk(tree)]
-    imported = (item for node in nodes if isinstance(node, ast.Import) for item in node.names)
-    ours = (item.asname for item in imported if _top(item.name) == "chatmagic")
-    aliases = {"chatmagic", *filter(None, ours)}
-    bound = {name for node in nodes for name in _bound_by(node)}
-    for line in chain.from_iterable(map(_magic_lines, sources.values())):
-        bound.update(re.findall(r"[^\W\d]\w*", line))
+    aliases = _names_of_chatmagic(nodes)
     steps: list[CodeStep] = []
     for number, tree in trees.items():
-        if tree is None:
+        if tree is None:  # Python does not parse the cell, so any of its names may be run
             steps.append(CodeStep(number, _tokens(texts[number]), runs=True))
         else:
             steps += _Reader(number, aliases).steps(tree.body)
         steps += _captured(number, sources[number])
+    # A name that no cell binds may be a function that is not in the file.
+    bound = {name for node in nodes for name in _bound_by(node)}
     bound.update(name for step in steps for name in step.binds)
-    used = {name for step in steps for name in step.mentions if name[0] != "."}
-    used = {name for name in used if not re.fullmatch(r"_i{0,3}\d*", name)}
-    shell = _SHELL | (used - bound - _KNOWN_NAMES - aliases - {_OURS, _API, _CAPTURED})
+    bound.update(name for source in sources.values() for name in _words_of_magics(source))
+    known = bound | aliases | _KNOWN_NAMES | {_OURS, _API, _CAPTURED}
+    shell = _SHELL | (_names_read(steps) - known)
     defining = [step for step in steps if _OURS in step.mentions and step.defines]
     calls = _running(steps, frozenset(name for step in defining for name in step.binds))
     runs = frozenset(step.cell for step in steps if step.runs and _OURS in step.mentions)
@@ -158,6 +156,26 @@ def asking(sources: Mapping[int, str]) -> Asking:
         runs=calls | runs,
         captures=frozenset(step.cell for step in defining if _CAPTURED in step.mentions),
     )
+
+
+def _names_of_chatmagic(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names by which a notebook's code knows the module of chatmagic."""
+    imports = (node for node in nodes if isinstance(node, ast.Import))
+    imported = (item for node in imports for item in node.names)
+    aliases = {item.asname for item in imported if _top(item.name) == "chatmagic"}
+    return {"chatmagic", *filter(None, aliases)}
+
+
+def _words_of_magics(source: str) -> Iterator[str]:
+    """Yield the words that may be names in the lines of a cell's magics."""
+    for line in _magic_lines(source):
+        yield from re.findall(r"[^\W\d]\w*", line)
+
+
+def _names_read(steps: Iterable[CodeStep]) -> set[str]:
+    """Return the names that steps read, but attributes and IPython's names of earlier inputs."""
+    names = {name for step in steps for name in step.mentions}
+    return {name for name in names if name[0] != "." and not _INPUT_NAME.fullmatch(name)}
 
 
 def may_display(source: str) -> bool:

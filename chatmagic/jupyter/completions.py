@@ -107,20 +107,28 @@ class Completions:
             Both; ``None`` if no command is typed.
         """
         first = first_line(lines) or 0
+        cell_magic = re.match(_CELL, lines[first])
         body = None
-        magic = re.match(_CELL, lines[first])
-        command = None if magic is None else self._commands.get(magic["magic"])
-        if magic is None or command is None or not command.has_body:
+        if cell_magic is None or not self._takes_body(cell_magic["magic"]):
             magic = re.match(_LINE, lines[-1])
-            command = None if magic is None else self._commands.get(magic["magic"])
-        elif first < len(lines) - 1:
-            body = lines[-1]
-        if magic is None or command is None or (body is None and magic["line"] is None):
+        else:
+            magic = cell_magic
+            if first < len(lines) - 1:
+                body = lines[-1]
+        command = None if magic is None else self._commands.get(magic["magic"])
+        if magic is None or command is None:
             return None
-        line = magic["line"] or ""
+        line = magic["line"]
+        if body is None and line is None:
+            return None  # the cursor is in the name
         if command.is_prompt:
-            return self._of_question(line, body)
+            return self._of_question(line or "", body)
         return self._of_command(command, line) if body is None else ("", [])
+
+    def _takes_body(self, magic: str) -> bool:
+        """Return whether a magic is one of our commands that take a cell's body."""
+        command = self._commands.get(magic)
+        return command is not None and command.has_body
 
     def _of_question(self, line: str, body: str | None) -> tuple[str, list[SimpleCompletion]]:
         """Return the completions of the line of ``%chat``, or of the last line below ``%%chat``."""
@@ -129,14 +137,18 @@ class Completions:
             return at_end.word, self._of_option(at_end.option, at_end.word)
         if body is None and not at_end.in_prompt:
             return at_end.word, _starting(at_end.word, options.flags_starting(at_end.word))
-        with swallowed(ValueError):
-            if magic_line.parse_line(line, self._kernel.settings.trait_values(config=True)).raw:
-                return "", []
         # Braces that were opened in an earlier line are LaTeX, or text.
         _, opened, expression = (line if body is None else body).rpartition("{{")
-        if not opened or "}}" in expression:
+        if not opened or "}}" in expression or self._is_raw(line):
             return "", []
         return self._in_braces(expression.lstrip())
+
+    def _is_raw(self, line: str) -> bool:
+        """Return whether the line of a question has braces sent as typed."""
+        with swallowed(ValueError):
+            settings = self._kernel.settings.trait_values(config=True)
+            return magic_line.parse_line(line, settings).raw
+        return False
 
     def _of_command(self, command: Command, line: str) -> tuple[str, list[SimpleCompletion]]:
         """Return the completions of the line of another command than ``%chat``."""

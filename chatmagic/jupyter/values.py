@@ -277,26 +277,36 @@ def _plot(axes: Any) -> list[str]:
 def _points(word: str, mark: Any, x: Any, y: Any) -> str:
     """Return the number of points that a mark draws, the first and last of them, and a summary."""
     numpy: Any = sys.modules["numpy"]
-    label = str(mark.get_label())  # matplotlib's own begin with an underscore
-    label = "" if not label or label.startswith("_") else f" “{one_line(label)}”"
-    how = {"separator": ", ", "formatter": {"object": str}, "threshold": _POINTS}
-    values = numpy.asarray(x), numpy.asarray(y)
-    xs, ys = (numpy.array2string(array, sys.maxsize, **how) for array in values)
-    summary = "".join(f", {words}" for words in _summary(values[1]))
-    return f"{word}{label}: {counted(len(y), 'point')}; x: {xs}; y: {ys}{summary}"
+    label = str(mark.get_label())
+    if label and not label.startswith("_"):  # matplotlib's own begin with an underscore
+        word += f" “{one_line(label)}”"
+    coordinates = {"x": numpy.asarray(x), "y": numpy.asarray(y)}
+    texts = {
+        name: numpy.array2string(
+            array, sys.maxsize, separator=", ", formatter={"object": str}, threshold=_POINTS
+        )
+        for name, array in coordinates.items()
+    }
+    facts = [f"x: {texts['x']}", f"y: {', '.join([texts['y'], *_summary(coordinates['y'])])}"]
+    return f"{word}: {'; '.join([counted(len(y), 'point'), *facts])}"
 
 
 def _bar_names(axes: Any, bars: Any) -> list[Any]:
     """Return the names that an axis has for its bars: categories, labels, dates or numbers."""
-    lies = bars.orientation == "horizontal"
-    formatter = (axes.yaxis if lies else axes.xaxis).get_major_formatter()
-    sides = [round(float(bar.get_center()[int(lies)]), 6) for bar in bars.patches]
+    is_horizontal = bars.orientation == "horizontal"
+    axis = axes.yaxis if is_horizontal else axes.xaxis
+    coordinate = 1 if is_horizontal else 0
+    formatter = axis.get_major_formatter()
+    positions = [round(float(bar.get_center()[coordinate]), 6) for bar in bars.patches]
     if type(formatter).__module__ == "matplotlib.dates":
-        return [f"{sys.modules['matplotlib.dates'].num2date(side)}" for side in sides]
+        num2date = sys.modules["matplotlib.dates"].num2date
+        return [f"{num2date(position)}" for position in positions]
     if is_a(formatter, "matplotlib.ticker", "ScalarFormatter"):
-        return sides
-    # Bars that stand side by side have their label between them.
-    return [formatter(side) or formatter(round(side)) or f"{side}" for side in sides]
+        return positions
+    # Bars that stand side by side have their label between them, at a whole number.
+    return [
+        formatter(position) or formatter(round(position)) or f"{position}" for position in positions
+    ]
 
 
 # --- Pictures, sounds and films ------------------------------------------------------------------

@@ -196,10 +196,11 @@ def _has_same_prompt(old: Asked, new: Asked) -> bool | None:
     digests = [asked.digest_without_form for asked in (old, new)]
     if None not in digests:
         return digests[0] == digests[1]
+    # A file without its prompts names each question by the digest of the prompt and the answer.
     known, other = (old, new) if old.prompt is not None else (new, old)
     if known.prompt is None or other.name is None or other.text is None:
         return None
-    if _form(known) != _form(other):
+    if _form_digest(known) != _form_digest(other):
         return None
     return turn_digest(known.prompt, other.text)[:DIGITS] == other.name
 
@@ -253,14 +254,14 @@ def _settings_change(old: Asked, new: Asked) -> Iterator[AnswerChange]:
         for name in names
         if old.settings.get(name) != new.settings.get(name)
     ]
-    forms = [_form(asked) for asked in (old, new)]
+    forms = [_form_digest(asked) for asked in (old, new)]
     if not words and forms[0] != forms[1]:
         words.append("the form, or the content of its schema")
     if words:
         yield AnswerChange("settings", ", ".join(words))
 
 
-def _form(asked: Asked) -> str | None:
+def _form_digest(asked: Asked) -> str | None:
     """Return the digest of the words on the form in front of a prompt; ``None`` for none.
 
     Those that end an earlier form follow from the turns above.

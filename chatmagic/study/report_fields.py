@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -284,37 +284,41 @@ def unusual_counts(study: Study) -> list[str]:
     Args:
         study: the files.
     """
-    asked = study.asked
     numbers = {
-        "answered in part (interrupted, or cut off)": sum(
-            item.text is not None and item.state != "complete" for item in asked
-        ),
-        "failed without an answer": sum(
-            item.text is None and item.error is not None and item.requests != 0 for item in asked
-        ),
-        "answers that are gone from the file": sum(
-            item.text is None and item.error is None for item in asked
-        ),
-        "answered, but the answer was not accepted": sum(
-            item.text is not None and item.error is not None for item in asked
-        ),
-        "hidden from the requests below": sum(item.is_hidden for item in asked),
-        "asked again for another answer": sum(item.is_again for item in asked),
-        "continuations of an answer": sum(item.is_rest for item in asked),
-        "ended at the limit of tokens": sum(item.finish_reason == "length" for item in asked),
-        "refused by the model": sum(bool(item.refusal) for item in asked),
-        "replayed from a recording": sum(item.is_replay for item in asked),
-        "replayed by order, for a request that differs from the recorded one": sum(
-            item.is_by_order for item in asked
-        ),
-        "sent more than once": sum((item.requests or 0) > 1 for item in asked),
-        "not sent": sum(item.requests == 0 for item in asked),
-        "changed in the file since they were asked": sum(bool(item.fault) for item in asked),
+        words: sum(is_unusual(asked) for asked in study.asked)
+        for words, is_unusual in _UNUSUAL.items()
     }
     for source in study.sources:
         for words, count in source.counts.items():
             numbers[words] = numbers.get(words, 0) + count
     return [f"{words}: {count:,}" for words, count in numbers.items() if count]
+
+
+_UNUSUAL: Final[Mapping[str, Callable[[Asked], bool]]] = {
+    "answered in part (interrupted, or cut off)": lambda asked: (
+        asked.text is not None and asked.state != "complete"
+    ),
+    "failed without an answer": lambda asked: (
+        asked.text is None and asked.error is not None and asked.requests != 0
+    ),
+    "answers that are gone from the file": lambda asked: asked.text is None and asked.error is None,
+    "answered, but the answer was not accepted": lambda asked: (
+        asked.text is not None and asked.error is not None
+    ),
+    "hidden from the requests below": lambda asked: asked.is_hidden,
+    "asked again for another answer": lambda asked: asked.is_again,
+    "continuations of an answer": lambda asked: asked.is_rest,
+    "ended at the limit of tokens": lambda asked: asked.finish_reason == "length",
+    "refused by the model": lambda asked: bool(asked.refusal),
+    "replayed from a recording": lambda asked: asked.is_replay,
+    "replayed by order, for a request that differs from the recorded one": lambda asked: (
+        asked.is_by_order
+    ),
+    "sent more than once": lambda asked: (asked.requests or 0) > 1,
+    "not sent": lambda asked: asked.requests == 0,
+    "changed in the file since they were asked": lambda asked: bool(asked.fault),
+}
+"""What may be unusual about a question, in the order of the report."""
 
 
 def _outputs(study: Study) -> Iterable[str]:
@@ -456,22 +460,28 @@ def _answered_words(study: Study) -> str:
     answered = _answered(study)
     if not answered:
         return "none was answered"
-    models = Counter(asked.model for asked in answered)
-    known = sorted((name, count) for name, count in models.items() if name is not None)
-    names = [one_line(name, _LONGEST) for name, _ in known]
-    if len(models) > 1:
-        names = [
-            f"{name} ({counted(count, 'answer')})"
-            for name, (_, count) in zip(names, known, strict=True)
-        ]
-    by = [f"by {' and '.join(names)}, as reported by the service"] if known else []
-    if unknown := models[None]:
-        count = f" ({counted(unknown, 'answer')})" if known else ""
-        by.append(f"by a model whose name is {NOT_REPORTED}{count}")
     is_part = any(asked.state != "complete" for asked in answered)
     were = "was" if len(answered) == 1 else "were"
     part = ", whole or in part" if is_part else ""
-    return f"{len(answered):,} {were} answered{part}, {', and '.join(by)}"
+    return f"{len(answered):,} {were} answered{part}, {', and '.join(_by_models(answered))}"
+
+
+def _by_models(answered: Sequence[Asked]) -> list[str]:
+    """Return words on the models that gave answers, with their numbers if there are several."""
+    counts = Counter(asked.model for asked in answered)
+
+    def with_count(name: str, model: str | None) -> str:
+        """Return a model's name, with the number of its answers unless it gave all."""
+        return name if len(counts) == 1 else f"{name} ({counted(counts[model], 'answer')})"
+
+    reported = sorted(model for model in counts if model is not None)
+    names = [with_count(one_line(model, _LONGEST), model) for model in reported]
+    words = []
+    if names:
+        words.append(f"by {' and '.join(names)}, as reported by the service")
+    if None in counts:
+        words.append(with_count(f"by a model whose name is {NOT_REPORTED}", None))
+    return words
 
 
 _EMULATOR: Final = "of chatmagic's emulator, which is no language model"

@@ -212,6 +212,21 @@ A_CELL: Final = "a cell of the notebook"
 """Name of a cell that has not run in this kernel."""
 
 
+@dataclass(frozen=True, slots=True)
+class _RunningCell:
+    """A cell that runs.
+
+    Args:
+        execution: identity of its execution.
+        source: its source.
+        output: its output as IPython keeps it; ``None`` for a cell of commands.
+    """
+
+    execution: str | None
+    source: str
+    output: KeptOutput | None
+
+
 class CellNotes(Mapping[str, str]):
     """Notes on the cells that one shell has run: a mapping from each key to a digest of the cell.
 
@@ -232,10 +247,8 @@ class CellNotes(Mapping[str, str]):
         """The Markdown cells that were listed above a question."""
         self._shell = shell
         self._on_change = on_change
-        self._output: KeptOutput | None = None
-        self._execution: str | None = None
-        self._source: str | None = None
-        """Source of the running cell; ``None`` between two cells."""
+        self._running: _RunningCell | None = None
+        """The running cell; ``None`` between two cells."""
         self._is_interrupted = False
         shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._note)
@@ -287,11 +300,11 @@ class CellNotes(Mapping[str, str]):
                 if info is None or not self._is_cell(info):
                     return
                 execution = running(self._shell)
-                if self._source is not None and execution.id == self._execution:
+                if self._running is not None and execution.id == self._running.execution:
                     return  # this cell runs inside another one, which gets its outputs
-                self._execution = execution.id
-                self._source = str(info.raw_cell)
-                self._output = None if is_ours(self._source) else KeptOutput(self._shell)
+                source = str(info.raw_cell)
+                output = None if is_ours(source) else KeptOutput(self._shell)
+                self._running = _RunningCell(execution.id, source, output)
         except KeyboardInterrupt:
             self._is_interrupted = True
 
@@ -309,14 +322,15 @@ class CellNotes(Mapping[str, str]):
         # A failure here must not become an error of the user's own cell.
         with swallowed():
             source = str(result.info.raw_cell)
-            if self._source not in {None, source}:
+            cell = self._running
+            if cell is not None and cell.source != source:
                 return  # this cell ran inside another one
-            kept = self._output
-            self._output = None
-            self._source = None
+            self._running = None
             names = CellNames(self._shell, result)
             trace = "" if is_ours(source) else self._note_error(result, source, names)
-            output = "" if kept is None else names.put_in(kept.text(result))
+            output = ""
+            if cell is not None and cell.output is not None:
+                output = names.put_in(cell.output.text(result))
             if source.strip():
                 run = self._run_of(source, result.execution_count, output, trace)
                 self.sources.append((run.key, source))

@@ -109,37 +109,56 @@ def running(shell: InteractiveShell) -> Execution:
         shell: the shell.
     """
     label = f"cell [{_number(shell)}]"
-    parent = _request(shell)
-    if not parent:
+    request = _request(shell)
+    if not request:
         return Execution(
             id=f"terminal-{shell.execution_count}",
             label=label,
             piped=sys.stdout is None or not sys.stdout.isatty(),
         )
-    metadata = parent.get("metadata") or {}
+    metadata = request.get("metadata") or {}
     notebook = _named(metadata, "notebook")
     cell = _cell_named(metadata)
     host = host_of(os.environ)
-    # JupyterLab 4 and Notebook 7 send the cell's own metadata along.
-    tags = metadata.get("tags")
     page_cell = metadata.get("cellId")
-    is_console = cell is None and (host is None or host.names_cells)
-    audience: Audience = "text" if is_console else "page"
-    is_watched = host is None or host.is_watched
-    if not (is_watched and (parent.get("content") or {}).get("allow_stdin", False)):
-        audience = "machine"
     return Execution(
         cell=None if cell is None else record.owner_of(cell, _other(shell, notebook)),
-        id=(parent.get("header") or {}).get("msg_id"),
-        audience=audience,
+        id=(request.get("header") or {}).get("msg_id"),
+        audience=_audience_of(request, cell, host),
         label=label,
-        tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
+        tags=_tags_of(metadata),
         name=f"{notebook} {cell}" if notebook and cell else cell or "",
         may_end=bool(page_cell) and (host is None or host.updates_ended),
         # In VS Code the identity is the address of a document. Its variable does not decide, as a
         # Jupyter server in its terminal has it, too.
         has_labextensions=bool(page_cell) and not str(page_cell).startswith("vscode-"),
     )
+
+
+def _audience_of(
+    request: Mapping[str, Any], cell: str | None, host: NotebookHost | None
+) -> Audience:
+    """Return the audience of an execute request.
+
+    Args:
+        request: the request.
+        cell: identity of the cell that it names; ``None`` for none.
+        host: the kernel's host; ``None`` if it is not known.
+    """
+    allows_input = (request.get("content") or {}).get("allow_stdin", False)
+    is_watched = host is None or host.is_watched
+    if not (is_watched and allows_input):
+        return "machine"
+    is_console = cell is None and (host is None or host.names_cells)
+    return "text" if is_console else "page"
+
+
+def _tags_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a cell's tags: JupyterLab 4 and Notebook 7 send the cell's own metadata along."""
+    tags = metadata.get("tags")
+    if not isinstance(tags, list):
+        return ()
+    return tuple(tag for tag in tags if isinstance(tag, str))
 
 
 def is_redirected(shell: InteractiveShell, execution: Execution) -> bool:
@@ -154,8 +173,9 @@ def is_redirected(shell: InteractiveShell, execution: Execution) -> bool:
         execution: the running execution.
     """
     publisher = shell.display_pub
-    is_kernels = isinstance(publisher, shell.display_pub_class)
-    return not is_kernels or bool(getattr(publisher, "_hooks", ())) or _in_output_widget(execution)
+    is_replaced = not isinstance(publisher, shell.display_pub_class)
+    has_hooks = bool(getattr(publisher, "_hooks", ()))
+    return is_replaced or has_hooks or _in_output_widget(execution)
 
 
 def _in_output_widget(execution: Execution) -> bool:

@@ -55,36 +55,50 @@ def _save(kernel: Kernel, given: Arguments) -> None:
     A model's thoughts are in each file but FILE.md, which has them with ``--reasoning``.
     """
     path = path_from_words(given.words)
-    force = FORCE in given.options
-    if path.suffix.lower() not in _FORMS:
+    form = _FORMS.get(path.suffix.lower())
+    if form is None:
         raise InputError(f"%chat_save writes {FORMATS}, not {_name(path)}.")
     conversation = kernel.session.conversation
     if not len(conversation):
         raise InputError("There is no turn to save yet; nothing was written.")
-    here = this_notebook(kernel.shell.user_ns, os.environ)
-    if here is not None and path.exists() and path.samefile(here):
+    if _is_this_notebook(kernel, path):
         raise InputError(f"{_name(path)} is this notebook; save the conversation beside it.")
-    write, is_as_written = _FORMS[path.suffix.lower()]
+    write, is_as_written = form
+    if FORCE not in given.options and path.exists():
+        _refuse_changed(path, is_as_written)
     options = _Options(kernel.settings.keep_values, REASONING in given.options)
-    if not force and path.exists() and not is_as_written(notebook.notebook_content(path)):
-        raise InputError(
-            f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
-            hint=f"Use another name, or {FORCE} to overwrite it.",
-        )
     text = write(conversation, options)
     try:
         replace_content(path, text.encode("utf-8", "surrogatepass"))
     except OSError as error:
         raise InputError(f"{_name(path)} was not written: {error.strerror}.") from None
     print(f"Saved {counted(len(conversation), 'turn')} to {_name(path)}.")
-    values = [value.bare for turn in conversation for value in turn.values]
-    if not options.keep_values and any(
-        template.with_known_text(value) == value for value in values
-    ):
+    if not options.keep_values and _has_kept_values(conversation):
         print(
             "Values that were put in are not in it, only their expressions; "
             "%config ChatMagics.keep_values = True keeps values."
         )
+
+
+def _is_this_notebook(kernel: Kernel, path: Path) -> bool:
+    """Return whether a file is the notebook of this kernel, as far as its front end reports it."""
+    here = this_notebook(kernel.shell.user_ns, os.environ)
+    return here is not None and path.exists() and path.samefile(here)
+
+
+def _refuse_changed(path: Path, is_as_written: Callable[[bytes], bool]) -> None:
+    """Raise an error for a file that was changed since it was written, or is another program's."""
+    if not is_as_written(notebook.notebook_content(path)):
+        raise InputError(
+            f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
+            hint=f"Use another name, or {FORCE} to overwrite it.",
+        )
+
+
+def _has_kept_values(conversation: Conversation) -> bool:
+    """Return whether a prompt has a value that a file without values lacks."""
+    values = [value.bare for turn in conversation for value in turn.values]
+    return any(template.with_known_text(value) == value for value in values)
 
 
 def _load(kernel: Kernel, given: Arguments) -> None:
@@ -106,8 +120,7 @@ def _load(kernel: Kernel, given: Arguments) -> None:
     if suffix not in {".json", ".ipynb"}:
         raise InputError(f"%chat_load reads FILE.json or FILE.ipynb, not {_name(path)}.")
     # In VS Code a cell has another name than in the file.
-    is_here = here is not None and path.exists() and path.samefile(here)
-    by_id = is_here and IN_VS_CODE not in kernel.shell.user_ns
+    by_id = _is_this_notebook(kernel, path) and IN_VS_CODE not in kernel.shell.user_ns
     lines: list[str] = []
 
     def load(current: Conversation) -> Change:
@@ -115,7 +128,9 @@ def _load(kernel: Kernel, given: Arguments) -> None:
         if suffix == ".json":
             conversation, lines[:] = _from_json(path, current.added)
         else:
-            conversation, lines[:] = _from_notebook(path, by_id, force, current.added)
+            conversation, lines[:] = _from_notebook(
+                path, by_id=by_id, changed=force, after=current.added
+            )
         return current.load(conversation)
 
     kernel.session.changes.make(load)
@@ -139,9 +154,16 @@ def _from_json(path: Path, after: int) -> tuple[Conversation, list[str]]:
 
 
 def _from_notebook(
-    path: Path, by_id: bool, changed: bool, after: int
+    path: Path, *, by_id: bool, changed: bool, after: int
 ) -> tuple[Conversation, list[str]]:
-    """Return the conversation in a notebook's outputs, and the lines to print."""
+    """Return the conversation in a notebook's outputs, and the lines to print.
+
+    Args:
+        path: the notebook.
+        by_id: as for :func:`restore.restore`.
+        changed: as for :func:`restore.restore`.
+        after: as for :func:`restore.restore`.
+    """
     read = notebook.read_notebook(path)
     restored = restore.restore(read, by_id=by_id, changed=changed, after=after)
     faults = [] if changed else [saved for saved in read.outputs if saved.fault]
