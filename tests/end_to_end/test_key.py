@@ -35,6 +35,7 @@ from shells import Shell
 import chatmagic
 from chatmagic.client import config
 from chatmagic.client.client import Client
+from chatmagic.client.connections import Connection
 from chatmagic.client.endpoint import Endpoint, ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
@@ -242,9 +243,9 @@ def test_no_missing_connection_tells_the_key(
 
 
 @pytest.mark.parametrize("auth", WAYS)
-@pytest.mark.parametrize("point", ["send", "getresponse"])
+@pytest.mark.parametrize("point", ["send", "receive"])
 def test_an_interrupt_tells_no_key(point: str, auth: Auth, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor do the frames in which http.client holds the request's bytes."""
+    """Nor do the frames which hold the request's bytes, here and in http.client."""
     key = KEYS["odd"]
     halt = Halt()
 
@@ -252,7 +253,12 @@ def test_an_interrupt_tells_no_key(point: str, auth: Auth, monkeypatch: pytest.M
         halt.stop()
         raise OSError
 
-    monkeypatch.setattr(http.client.HTTPConnection, point, Mock(side_effect=KeyboardInterrupt))
+    places: dict[str, list[tuple[type, str]]] = {
+        "send": [(socket.socket, "sendall")],
+        "receive": [(Connection, "receive"), (http.client.HTTPConnection, "getresponse")],
+    }
+    for place, name in places[point]:
+        monkeypatch.setattr(place, name, Mock(side_effect=KeyboardInterrupt))
     with (
         Server(lambda peer: peer.gone()) as server,
         Client(server.origin, key, auth=auth) as client,
@@ -261,7 +267,8 @@ def test_an_interrupt_tells_no_key(point: str, auth: Auth, monkeypatch: pytest.M
             client.complete(ASK)
         look(key, *told_by(caught.value))
         assert caught.value.__context__ is None
-        monkeypatch.setattr(http.client.HTTPConnection, point, halted)
+        for place, name in places[point]:
+            monkeypatch.setattr(place, name, halted)
         with pytest.raises(ChatInterrupted) as stopped_one:
             Session(client).run(Ask("Hello?"), View(), halt)
         look(key, *told_by(stopped_one.value))
