@@ -101,6 +101,13 @@ class MagicCall:
         return replace(parsed, prompt=without_lone_surrogates(prompt))
 
     @property
+    def gets_reply(self) -> bool:
+        """Whether it asks a question, its own or one again, or puts a reply back."""
+        if self.asks:
+            return self.parsed() is not None
+        return self.recorded in {"turn", "pick"}
+
+    @property
     def is_quiet(self) -> bool:
         """Whether it asks without showing the reply."""
         parsed = self.parsed() if self.asks else None
@@ -144,10 +151,7 @@ class Plan:
     @property
     def asks(self) -> bool:
         """Whether one of its magics asks."""
-        return any(
-            command.parsed() is not None if command.asks else command.recorded in {"turn", "pick"}
-            for command in self.commands
-        )
+        return any(command.gets_reply for command in self.commands)
 
 
 def plan_of(source: str) -> Plan:
@@ -158,7 +162,8 @@ def plan_of(source: str) -> Plan:
     """
     whole_source = source if source.endswith("\n") else f"{source}\n"
     lines = whole_source.splitlines(keepends=True)
-    if (call := cell_magic(lines)) is not None:
+    call = cell_magic(lines)
+    if call is not None:
         return Plan((replace(call, body=(call.body or "").removesuffix("\n")),))
     first = first_line(lines)
     other = None if first is None else re.match(r"%%(\S+)", lines[first])
@@ -170,8 +175,8 @@ def plan_of(source: str) -> Plan:
         line = in_one_line(statement)
         magic = re.fullmatch(_LINE, line)
         if magic is not None and magic["line"].strip() not in {"?", "??"}:
-            is_once = not magic["indent"] and other is None and magic["percent"] == "%"
-            is_once = is_once and _is_assignment(magic["target"])
+            is_plain = not magic["indent"] and other is None and magic["percent"] == "%"
+            is_once = is_plain and _is_assignment(magic["target"])
             call = MagicCall(magic["command"], magic["line"].strip(), is_once=is_once)
             commands += [replace(call) for _ in range(call.count)]
             if magic["percent"] and not line.lstrip().startswith("%time"):

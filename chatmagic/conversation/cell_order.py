@@ -100,9 +100,9 @@ class Pages:
         Args:
             page: name of the page; nothing changes if it has not reported.
         """
-        return replace(
-            self, reports=tuple(sorted(self.reports, key=lambda report: report.page == page))
-        )
+        others = [report for report in self.reports if report.page != page]
+        own = [report for report in self.reports if report.page == page]
+        return replace(self, reports=(*others, *own))
 
     @property
     def cells(self) -> dict[str, PageCell]:

@@ -8,6 +8,7 @@ outputs in the same way.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from itertools import takewhile
 from typing import Final, Literal, TypeAlias, cast
@@ -251,14 +252,21 @@ def _overlap(first: str, second: str) -> int:
     second = second[header:]
     if second.startswith(first.lstrip()) and _is_telling(first.lstrip(), "", second):
         return header + len(first.lstrip())
-    begin = second[:_SHORTEST]
-    at = max(0, len(first) - min(len(second), _FARTHEST))
-    while begin and (at := first.find(begin, at)) >= 0:
+    for at in _places_of(second[:_SHORTEST], first, min(len(second), _FARTHEST)):
         end = first[at:]
         if second.startswith(end) and _is_telling(end, first[:at], second):
             return header + len(end)
-        at += 1
     return header
+
+
+def _places_of(beginning: str, text: str, most: int) -> Iterator[int]:
+    """Yield the places of a beginning among the last characters of a text, from left to right."""
+    if not beginning:
+        return
+    at = text.find(beginning, max(0, len(text) - most))
+    while at >= 0:
+        yield at
+        at = text.find(beginning, at + 1)
 
 
 def _is_telling(end: str, before: str, second: str) -> bool:
@@ -328,9 +336,10 @@ def _completes_row(first: str, second: str) -> bool:
     rest, _, below = second.partition("\n")
     is_head = re.match(r"\|[-:| ]+\n", below) is not None
     row = below.partition("\n")[0] if is_head else above.rpartition("\n")[2]
-    whole = line + rest
-    counts = [(len(re.findall(sign, row)), len(re.findall(sign, whole))) for sign in _SEPARATORS]
-    return line.strip() != "" and any(0 < new == known for known, new in counts)
+    return line.strip() != "" and any(
+        0 < len(re.findall(separator, row)) == len(re.findall(separator, line + rest))
+        for separator in _SEPARATORS
+    )
 
 
 def _is_new_row(first: str, second: str) -> bool:

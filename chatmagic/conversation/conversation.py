@@ -99,6 +99,7 @@ from chatmagic.errors import InputError
 
 
 def _in_notebook(_cell: str) -> str:
+    """Return the name of a cell for people where its number is unknown."""
     return IN_NOTEBOOK
 
 
@@ -127,12 +128,16 @@ class Conversation:
         Args:
             items: the items in order, each turn with its number.
         """
-        held: dict[str | int, list[Item]] = {}
+        by_slot: list[list[Item]] = []
+        of_cell: dict[str, list[Item]] = {}
         for item in items:
-            held.setdefault(len(held) if item.owner is None else item.owner, []).append(item)
-        slots = tuple(
-            Slot(key, items[0].owner, tuple(items)) for key, items in enumerate(held.values())
-        )
+            if item.owner is not None and item.owner in of_cell:
+                of_cell[item.owner].append(item)
+                continue
+            by_slot.append([item])
+            if item.owner is not None:
+                of_cell[item.owner] = by_slot[-1]
+        slots = tuple(Slot(key, items[0].owner, tuple(items)) for key, items in enumerate(by_slot))
         asked = {turn.number: turn for turn in live(slots).values()}
         conversation = cls()
         conversation._now = State(slots, next_number=max(asked, default=0) + 1, asked=asked)

@@ -105,6 +105,7 @@ class Option:
 
 
 def _name(word: str) -> str:
+    """Return the name of a variable as Python has it; any other word raises a ``ValueError``."""
     # Python normalizes names in this way.
     name = unicodedata.normalize("NFKC", word)
     if not name.isidentifier() or keyword.iskeyword(name):
@@ -113,6 +114,7 @@ def _name(word: str) -> str:
 
 
 def _names(words: str) -> str:
+    """Return the name of a variable, or of an attribute of one, as Python has it."""
     return ".".join(_name(word) for word in words.split("."))
 
 

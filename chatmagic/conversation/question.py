@@ -47,6 +47,7 @@ _integer: Final = exact(lambda value: value if type(value) is int else None)
 
 
 def _name(value: object) -> str | None:
+    """Return a name as a thread has it; ``None`` for any other value."""
     is_name = isinstance(value, str) and re.fullmatch(r"[^\W\d][\w.-]{0,39}", value)
     return str(value) if is_name else None
 

@@ -266,8 +266,10 @@ def joined_lines(value: object) -> object:
 
 
 def _seal(record: Mapping[str, Any], data: Mapping[str, Any]) -> str:
+    """Return the digest over the values of a record and all forms of its output."""
     values = {name: item for name, item in record.items() if name != FIELD}
-    return digest(canonical([values, {kind: joined_lines(item) for kind, item in data.items()}]))
+    forms = {kind: joined_lines(item) for kind, item in data.items()}
+    return digest(canonical([values, forms]))
 
 
 def canonical(value: Any) -> Any:

@@ -102,79 +102,81 @@ class Causes:
 
     @cached_property
     def _replies(self) -> dict[int, tuple[Turn, Window]]:
+        """The current replies with their windows, by the number of the question's first turn."""
         return position_below(self.now.slots).replies
 
     @cached_property
     def _windows(self) -> dict[int, tuple[Turn, Window]]:
+        """The same by the turn's own number."""
         return {turn.number: (turn, window) for turn, window in self._replies.values()}
 
     def _by_turns(self, turn: Turn, window: Window) -> Cause:
-        """Return the cause from the first turn that the request would gain or lose."""
+        """Return the cause from the first turn that its request would gain or lose now."""
         window = replace(window, last=turn.last)
-        carries = {other.number for other in window.turns}
-        known = self.now.asked
+        would_carry = {other.number for other in window.turns}
         carried = frozenset(turn.carried)
-        gone = [number for number in turn.carried if number not in carries]
-        came = next((other for other in window.turns if other.number not in carried), None)
-        if came is not None:
-            lost = [known[number] for number in gone if number in known]
-            return self._by_new(turn, came, lost, window)
-        if not gone:
+        known = self.now.asked
+        lost = [known.get(number) for number in turn.carried if number not in would_carry]
+        new = next((other for other in window.turns if other.number not in carried), None)
+        if new is not None:
+            known_lost = [other for other in lost if other is not None]
+            return self._by_new(turn, new, known_lost, window)
+        if not lost:
             return Cause("because the turns above it stand in another order now")
-        if gone[0] not in known:
+        first_lost = lost[0]
+        if first_lost is None:
             return Cause("because it carried a turn that is not known here")
-        went = known[gone[0]]
-        return self._cause(self._where(went, window), went)
+        return self._cause(self._where(first_lost, window), first_lost)
 
-    def _by_new(self, turn: Turn, came: Turn, gone: list[Turn], window: Window) -> Cause:
+    def _by_new(self, turn: Turn, new: Turn, lost: list[Turn], window: Window) -> Cause:
         """Return the cause from a new turn, by the turn that it replaces.
 
         Args:
             turn: the stale turn.
-            came: the new turn, which the stale one did not carry.
-            gone: the turns that the stale one carried, and would not carry now.
+            new: the new turn, which the stale one did not carry.
+            lost: the turns that the stale one carried, and would not carry now.
             window: the turns that its request would carry now.
         """
-        old = next((other for other in gone if other.first == came.first), None)
-        questions = [self.now.asked.get(other.first) for other in gone]
-        owners = {other.owner for other in (*gone, *questions) if other is not None}
-        if old is None and (came.owner is None or came.owner not in owners):
-            return self._by_added(turn, came, gone, window)
-        if came.number < turn.number:
-            return self._cause("{} has another reply now", came)
+        old = next((other for other in lost if other.first == new.first), None)
+        questions = [self.now.asked.get(other.first) for other in lost]
+        owners = {other.owner for other in (*lost, *questions) if other is not None}
+        if old is None and (new.owner is None or new.owner not in owners):
+            return self._by_added(turn, new, lost, window)
+        if new.number < turn.number:
+            return self._cause("{} has another reply now", new)
         if old is None:
-            is_cell = came.entry == "cell"
+            is_cell = new.entry == "cell"
             clause = "{} was run again" if is_cell else "a question of {} was asked again"
-            return self._cause(clause, came)
-        is_more = came.is_continued
+            return self._cause(clause, new)
+        is_more = new.is_continued
         clause = "a reply of {} was continued" if is_more else "a question of {} was asked again"
-        return replace(self._cause(clause, old), owner=came.owner)
+        return replace(self._cause(clause, old), owner=new.owner)
 
-    def _by_added(self, turn: Turn, came: Turn, gone: list[Turn], window: Window) -> Cause:
+    def _by_added(self, turn: Turn, new: Turn, lost: list[Turn], window: Window) -> Cause:
         """Return the cause from a new turn that replaces none; the arguments of `_by_new`."""
         known = self.now.asked
-        carried = [known[number] for number in came.carried if number in known]
+        carried = [known[number] for number in new.carried if number in known]
         if any(other.owner == turn.owner or other.first == turn.first for other in carried):
-            return self._cause("{} was moved above it", came)
-        if came.number > turn.number:
-            is_cell = came.entry == "cell"
-            return self._cause("{} above it was run since" if is_cell else "{} asked since", came)
-        if window.hidings.get(came.number) is False:
-            return self._cause("the turn of {} is no longer hidden", came)
-        # With `last`, an older turn moves up for one that went.
+            return self._cause("{} was moved above it", new)
+        if new.number > turn.number:
+            is_cell = new.entry == "cell"
+            return self._cause("{} above it was run since" if is_cell else "{} asked since", new)
+        if window.hidings.get(new.number) is False:
+            return self._cause("the turn of {} is no longer hidden", new)
+        # With `last`, an older turn moves up for one that is lost.
         visible = {other.number for other in replace(window, last=None).turns}
-        went = next((other for other in gone if other.number not in visible), None)
-        if went is not None:
-            return self._cause(self._where(went, window), went)
-        return self._cause("the turn of {} stands above it now", came)
+        absent = next((other for other in lost if other.number not in visible), None)
+        if absent is not None:
+            return self._cause(self._where(absent, window), absent)
+        return self._cause("the turn of {} stands above it now", new)
 
-    def _where(self, went: Turn, window: Window) -> str:
+    def _where(self, lost: Turn, window: Window) -> str:
         """Return words on a turn that was carried and would not be carried now."""
-        if went.number in {turn.number for turn in window.above}:
+        if lost.number in {turn.number for turn in window.above}:
             return "the turn of {} is hidden now"
-        if went.first not in self._replies:
+        if lost.first not in self._replies:
             return "the turn of {} was taken out of the conversation"
-        if self._replies[went.first][1].thread != window.thread:
+        if self._replies[lost.first][1].thread != window.thread:
             return "the turn of {} is in another thread than this one now"
         return "the turn of {} stands below it now"
 

@@ -69,8 +69,8 @@ class State:
         """
         if not isinstance(item, Turn):
             # A pick counts as a turn, too, so that a saved notebook numbers its outputs.
-            is_pick = isinstance(item, Replacement)
-            now = replace(self, next_number=self.next_number + is_pick)
+            number = self.next_number + 1 if isinstance(item, Replacement) else self.next_number
+            now = replace(self, next_number=number)
             return now._put(item.kind, item, order)  # noqa: SLF001 - of this class
         question = self.question_of(item.again)
         again = item.again if question is None else question
@@ -156,7 +156,9 @@ class State:
     def _added(self, items: Mapping[int, tuple[Item, ...]]) -> tuple[Turn, ...] | None:
         """Return the new turns of slots, if nothing else in them changes; else ``None``."""
         added: list[Turn] = []
-        for slot in (slot for slot in self.slots if slot.key in items):
+        for slot in self.slots:
+            if slot.key not in items:
+                continue
             held = items[slot.key]
             new = held[len(slot.items) :]
             turns = [item for item in new if isinstance(item, Turn) and item.again is None]

@@ -189,10 +189,12 @@ def _parts(text: str) -> list[str]:
     parts: list[str] = []
     begin = 0
     last_close = text.rfind(CLOSE)
-    while (start := text.find(OPEN, begin)) != -1 and start + len(OPEN) <= last_close:
+    start = text.find(OPEN)
+    while start != -1 and start + len(OPEN) <= last_close:
         expression, end = _expression(text, start)
         parts += [text[begin:start], expression]
         begin = end
+        start = text.find(OPEN, begin)
     return [*parts, text[begin:]]
 
 
@@ -216,6 +218,7 @@ def _expression(text: str, start: int) -> tuple[str, int]:
 
 
 def _is_expression(text: str) -> bool:
+    """Return whether a text is a Python expression; it is not evaluated."""
     with warnings.catch_warnings():
         # Python warns about a backslash when the expression is evaluated; once is enough.
         warnings.simplefilter("ignore")
@@ -227,6 +230,11 @@ def _is_expression(text: str) -> bool:
 
 
 def _value(expression: str, evaluate: Callable[[str], object], hint: str | None = _RAW) -> str:
+    """Return the text of an expression's value; that of a reply is its own text.
+
+    Raises:
+        InputError: it has no value, or the value no text.
+    """
     try:
         value = evaluate(expression)
         return value.text if isinstance(value, Reply) else str(value)

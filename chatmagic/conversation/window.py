@@ -304,6 +304,7 @@ class Position:
         return next((number for number, other in line if other.number == turn), 0)
 
     def _visible(self, thread: str) -> Carried:
+        """Return the visible turns of a thread, which are kept while the hidings are the same."""
         hidings, visible = self.visible.get(thread, (None, NOTHING))
         if hidings is self.hidings:
             return visible
@@ -313,4 +314,5 @@ class Position:
 
 
 def _is_hidden(turn: Turn, hidings: Mapping[int, bool]) -> bool:
+    """Return whether the last hiding of a turn hides it, or its own option without one."""
     return hidings.get(turn.number, turn.hide)

@@ -17,6 +17,7 @@ from chatmagic.session.ledger_row import EMULATOR, Reservation
 
 
 def _check(value: str | None) -> None:
+    """Raise an error for the text of a setting that is no budget."""
     if value and value.strip():
         Budget.parse(value, "it")
 
@@ -79,14 +80,15 @@ class Budgets(Limit):
             return 0
         meter = self._ledger.meter(reservation.service)
         dearest = meter.dearest
-        needed = dearest or 0
+        credits: list[int] = []
         for budget in self.budgets():
             if meter.tells_no_cost:
                 budget.refuse_unknown_costs()
-            need = budget.reserve(self.used(budget), dearest)
+            amount = budget.reserve(self.used(budget), dearest)
             if budget.unit == "credits":
-                needed = min(needed or need, need)
-        return needed
+                credits.append(amount)
+        # An unknown cost reserves the whole rest of a budget; the smallest rest is enough for all.
+        return min(credits, default=dearest or 0)
 
     def notices(self) -> list[str]:
         """Return a line for each budget of which 80 % are used now, each once."""
@@ -113,8 +115,9 @@ class Budgets(Limit):
         Raises:
             InputError: a budget cannot be read.
         """
-        practice = " The emulator's replies do not count."
-        practice = practice if self._ledger.environment().is_practice() else ""
+        practice = ""
+        if self._ledger.environment().is_practice():
+            practice = " The emulator's replies do not count."
         return [
             f"Budget of {budget} ({budget.setting}): {self.used(budget):,} used.{practice}"
             for budget in self.budgets()

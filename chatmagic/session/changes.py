@@ -55,6 +55,7 @@ class Changes:
         return change
 
     def _alone(self, action: Callable[[Conversation], Change | None]) -> Change | None:
+        """Return the change that an action makes while no ask is under way."""
         return self._session.lock.alone(CHANGE, lambda: action(self._session.conversation))
 
     def steer(self, item: Steering) -> Change | None:

@@ -49,7 +49,8 @@ class ClientPool:
             if client is not None:
                 client.close()
             client = Client.connected(new)
-        self._made[source] = self.latest = client
+        self._made[source] = client
+        self.latest = client
         return client
 
     def forget(self) -> None:

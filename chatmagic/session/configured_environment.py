@@ -353,15 +353,17 @@ class AddressSettings(RequestSettings):
             name: the setting's name.
         """
         value = getattr(self._settings, name)
-        if not value:
-            return None
-        homes = self._settings.homes
-        own = ""
-        if name not in homes:
-            own = self._settings.file_url or os.environ.get(config.URL_VARIABLE, "")
+        return value if value and self._home_of(name) == self.here else None
+
+    def _home_of(self, name: str) -> str | None:
+        """Return the address that a setting belongs to, which its first use decides."""
+        homes: dict[str, str | None] = self._settings.homes
         if homes.get(name) is None:
-            homes[name] = _normalized(own) if own.strip() else self.here
-        return value if homes[name] == self.here else None
+            first = ""
+            if name not in homes:
+                first = self._settings.file_url or os.environ.get(config.URL_VARIABLE, "")
+            homes[name] = _normalized(first) if first.strip() else self.here
+        return homes[name]
 
 
 def _normalized(base_url: str) -> str:

@@ -30,7 +30,8 @@ def awaitable(ask: Callable[_Given, _Result]) -> Callable[_Given, Coroutine[Any,
 
     @wraps(ask)
     async def call(*args: _Given.args, **options: _Given.kwargs) -> _Result:
-        options["halt"] = halt = cast("Halt", options.get("halt") or Halt())
+        halt = cast("Halt", options.get("halt") or Halt())
+        options["halt"] = halt
         work = partial(contextvars.copy_context().run, partial(ask, *args, **options))
         reply = asyncio.get_running_loop().run_in_executor(None, work)
         try:

@@ -144,6 +144,7 @@ def _moved(value: Any) -> Any:
 
 
 def _moved_reference(path: Any) -> Any:
+    """Return a reference of a wrapped schema to the place that has moved with it."""
     if not isinstance(path, str) or path.startswith(tuple(f"#/{name}/" for name in _SHARED)):
         return path
     return re.sub(r"^#(?=/|$)", f"#/properties/{WRAPPED}", path)
@@ -219,6 +220,11 @@ def problem(error: Exception) -> str:
 
 
 def _from_json_schema(value: Mapping[str, Any], name: str) -> Schema:
+    """Return the schema of a JSON schema. Its values are checked by jsonschema; none is fetched.
+
+    Raises:
+        ValueError: it refers to another document.
+    """
     from jsonschema.exceptions import best_match  # noqa: PLC0415 - as nbformat, which brings it
     from jsonschema.validators import Draft202012Validator, validator_for  # noqa: PLC0415
     from referencing import Registry  # noqa: PLC0415

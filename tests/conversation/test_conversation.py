@@ -784,3 +784,12 @@ def test_an_earlier_reply_is_put_back_as_it_was() -> None:
     talk.undo()
     assert talk.turns[1] == new
     assert ask(talk, "d", "d", "1").number not in {turn.number for turn in abc()} | {4}
+
+
+def test_a_saved_cell_has_one_slot_for_all_its_turns() -> None:
+    """Rule 3: a loop's turns stay together, and one without a cell has a slot of its own."""
+    talk = Conversation()
+    for prompt, owner in (("a", "a"), ("b", None), ("again", "a"), ("c", None)):
+        ask(talk, prompt, owner, "1")
+    assert [len(items) for _, items in talk.slots] == [2, 1, 1]
+    assert saved(talk).slots == talk.slots
