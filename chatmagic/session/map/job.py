@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from chatmagic._log import log_swallowed, swallowed
@@ -12,22 +10,21 @@ from chatmagic.advice import sentences
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
-    ReplyFormatError,
     shown_at,
 )
-from chatmagic.models import Reply
 from chatmagic.safe_text import counted
 from chatmagic.session.environment import Environment
 from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.progress import Progress
 from chatmagic.session.map.repeats import together
-from chatmagic.session.map.results import with_replies
+from chatmagic.session.map.results import error_place, with_replies
 from chatmagic.session.map.row_asker import JobOptions
 from chatmagic.session.map.row_pool import RowPool
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
-from chatmagic.session.map.rows import Rows, is_series, names_of
+from chatmagic.session.map.rows import Rows
 from chatmagic.session.map.rows_to_ask import RowsToAsk
+from chatmagic.session.map.run_counts import RunCounts
 from chatmagic.session.map.run_state import NAP, Clock
 from chatmagic.session.worker import Worker
 
@@ -76,19 +73,21 @@ class Job:
         """The rows to ask."""
 
     @property
-    def sent(self) -> int:
-        """Number of requests of this run."""
-        return self.pool.gate.sent
-
-    @property
-    def waiting(self) -> str:
-        """The reason why no request is sent now; empty if requests are sent."""
-        return self.pool.run.waiting
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether no more rows are begun."""
-        return self.pool.run.is_stopped
+    def counts(self) -> RunCounts:
+        """The numbers of the run as they are now."""
+        return RunCounts(
+            file_name=self.path.name,
+            total=self.total,
+            read=self.to_ask.read,
+            from_file=self.to_ask.from_file,
+            from_others=self.pool.from_others,
+            sent=self.pool.gate.sent,
+            answered=self.answered,
+            failed=self.failed,
+            lost=self.pool.answers.lost,
+            credits_left=self.credits_left,
+            waiting=self.pool.run.waiting,
+        )
 
     @property
     def answered(self) -> int:
@@ -146,7 +145,7 @@ class Job:
         with Progress.shown(self.total, is_watched=is_watched) as self._progress:
             raised = self._worker.wait()
         if isinstance(raised, KeyboardInterrupt):
-            raise ChatInterrupted("Interrupted.", hint=self._so_far()) from None
+            raise ChatInterrupted("Interrupted.", hint=self.counts.so_far) from None
         if raised is not None:
             raise raised
         return self.result()
@@ -168,13 +167,11 @@ class Job:
         self._worker.result  # noqa: B018 - raises the error that ended it
         if self.options.reports:
             self._report()
-        replies = [self._with_value(reply) for reply in self.file.replies(self.to_ask.keys)]
+        read = self.file.replies(self.to_ask.keys)
+        replies: list[Any] = [self.template.with_value(reply) for reply in read]
         if self.template.repeats > 1:
             replies = together(replies, self.template.repeats)
-            tied = sum(bool(reply.tied) for reply in replies)
-            if tied and self.options.reports:
-                words = f"{counted(tied, 'row')} without a most frequent answer: a tie"
-                notify(self.sender.environment, f"{words}; {self._error_place()}.")
+            self._report_ties(sum(bool(reply.tied) for reply in replies))
         return with_replies(self.rows.source, replies, self.template.columns)
 
     def stop(self) -> None:
@@ -191,58 +188,28 @@ class Job:
 
     def __repr__(self) -> str:
         """Return the state of the job and its numbers."""
-        of_total = "" if self.total is None else f" of {self.total:,}"
-        answered = self.to_ask.from_file + self.pool.answers.answered
-        parts = [f"{answered:,}{of_total} rows answered", f"{self.pool.answers.failed:,} failed"]
-        if self.credits_left is not None:
-            parts.append(f"{counted(self.credits_left, 'credit')} left")
-        state = self.waiting or "running" if self.is_running else "not running"
-        return f"<map, {state}: {', '.join(parts)}; {self.path.name}>"
+        counts = self.counts
+        state = counts.waiting or "running" if self.is_running else "not running"
+        return f"<map, {state}: {counts.summary}>"
 
     def _report(self) -> None:
         """Tell what came from the file, and how many rows failed."""
-        total = self.to_ask.read
-        if self.to_ask.from_file and self.sender.replayed is None:
-            asked = f"{counted(self.sent, 'row')} sent" if self.sent else "nothing was sent"
-            when = "" if self.file.latest is None else f", of {_day(self.file.latest)}"
-            kept = f"{self.to_ask.from_file:,} of {counted(total, 'answer')} from {self.path.name}"
-            notify(
-                self.sender.environment,
-                f"{kept}{when}; {asked}. Another file=… asks all rows anew.",
-            )
-        if self.pool.answers.failed:
-            answered = total - self.pool.answers.failed
-            words = f"{answered:,} of {total:,} answered, {self.pool.answers.failed:,} failed"
-            notify(self.sender.environment, f"{words}: {self._error_place()}.")
+        counts = self.counts
+        if counts.from_file and self.sender.replayed is None:
+            notify(self.sender.environment, counts.from_file_line(self.file.latest))
+        if counts.failed:
+            notify(self.sender.environment, counts.failed_line(self._error_place))
 
+    def _report_ties(self, tied: int) -> None:
+        """Tell how many rows have no most frequent answer."""
+        if tied and self.options.reports:
+            words = f"{counted(tied, 'row')} without a most frequent answer: a tie"
+            notify(self.sender.environment, f"{words}; {self._error_place}.")
+
+    @property
     def _error_place(self) -> str:
-        """Return the place of a row's error in words."""
-        source = self.rows.source
-        if is_series(source) and not self.template.columns.makes_table:
-            return f"error in {self.path.name}"
-        if names_of(source) or is_series(source):
-            return f"column {self.template.columns.names[-1]}"
-        return "error of each"
-
-    def _so_far(self) -> str:
-        words = f"{counted(self.pool.answers.answered, 'row')} answered by this run"
-        words += f", {self.pool.answers.failed:,} failed" if self.pool.answers.failed else ""
-        words += f", kept in {self.path.name}: the same call resumes."
-        words += (
-            f" {counted(self.pool.answers.lost, 'row')} lost whose reply had come."
-            if self.pool.answers.lost
-            else ""
-        )
-        return words
-
-    def _with_value(self, reply: Any) -> Any:
-        """Return a row's reply with its value; a changed schema may no longer accept the reply."""
-        if not self.template.is_parsed or reply is None or reply.error is not None:
-            return reply
-        try:
-            return replace(reply, value=self.template.checked(Reply(reply.text or "")).parsed)
-        except ReplyFormatError as error:
-            return replace(reply, error=error.message)
+        """The place of a row's error in words."""
+        return error_place(self.rows.source, self.template.columns, self.path.name)
 
     def _work(self, worker: Worker[None]) -> None:
         """Ask all rows, and wait for the last one; then close the file.
@@ -261,11 +228,11 @@ class Job:
         self.pool.close()
         error = self.pool.run.error
         if isinstance(error, ChatError):
-            error.advice = sentences(error.advice, self._so_far())
-        elif isinstance(error, KeyboardInterrupt) or (error is None and self.is_stopped):
+            error.advice = sentences(error.advice, self.counts.so_far)
+        elif isinstance(error, KeyboardInterrupt) or (error is None and self.pool.run.is_stopped):
             # An interrupt here comes from the user's rows, as the caller's thread gets all others.
             how = "Stopped." if error is None else "Interrupted."
-            error = ChatInterrupted(how, hint=self._so_far())
+            error = ChatInterrupted(how, hint=self.counts.so_far)
         if error is not None:
             with shown_at(self.sender.place):
                 raise error from None
@@ -282,21 +249,8 @@ class Job:
     def _show_progress(self) -> None:
         """Draw the bar, if a person sees one."""
         if self._progress.is_shown:
-            self._progress.show(self.done, self._state())
-
-    @property
-    def done(self) -> int:
-        """Number of rows that need no more requests in this run."""
-        ended = self.pool.answers.answered + self.pool.answers.failed
-        return self.to_ask.from_file + self.pool.from_others + ended
-
-    def _state(self) -> str:
-        """Return the failed rows, the credits and the reason for a wait, in words."""
-        left = self.credits_left
-        words = [f"{self.pool.answers.failed:,} failed"] if self.pool.answers.failed else []
-        words += [] if left is None else [f"{counted(left, 'credit')} left"]
-        words += [self.waiting] if self.waiting else []
-        return ", ".join(words)
+            counts = self.counts
+            self._progress.show(counts.done, counts.state)
 
 
 def notify(environment: Environment, line: str) -> None:
@@ -308,10 +262,3 @@ def notify(environment: Environment, line: str) -> None:
     """
     with swallowed():
         environment.notify(line)
-
-
-def _day(when: datetime) -> str:
-    """Return a day in words; that of now is "today", so that a notebook repeats."""
-    if when.astimezone(UTC).date() == datetime.now(UTC).date():
-        return "today"
-    return f"{when.day} {when:%B %Y}"

@@ -119,6 +119,21 @@ class Replies(list[RowReply]):
         return reply_table.as_html(list(columns), rows)
 
 
+def error_place(source: Any, columns: Columns, file_name: str) -> str:
+    """Return the place of a row's error in words.
+
+    Args:
+        source: the rows as they were given.
+        columns: the columns that they get.
+        file_name: name of the map's file.
+    """
+    if is_series(source) and not columns.makes_table:
+        return f"error in {file_name}"
+    if names_of(source) or is_series(source):
+        return f"column {columns.names[-1]}"
+    return "error of each"
+
+
 def with_replies(source: Any, replies: Sequence[RowReply], columns: Columns) -> Any:
     """Return the rows with their replies, in the form in which they were given.
 

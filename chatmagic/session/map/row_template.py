@@ -10,13 +10,14 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import repeat
 from typing import Any, NamedTuple
 
 from chatmagic._json import canonical, digest, quoted
 from chatmagic.conversation import template
 from chatmagic.conversation.window import Window
-from chatmagic.errors import InputError
+from chatmagic.errors import InputError, ReplyFormatError
 from chatmagic.models import Message, Reply
 from chatmagic.protocol.request import NOT_IN_DIGEST, Request
 from chatmagic.protocol.secret_scanner import secret_in
@@ -26,7 +27,7 @@ from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
 from chatmagic.session.map.job_head import JobHead
 from chatmagic.session.map.results import Columns
-from chatmagic.session.map.row_reply import SHORT, replay_key
+from chatmagic.session.map.row_reply import SHORT, RowReply, replay_key
 from chatmagic.session.prepare import Setup, prepare
 from chatmagic.session.secret_check import environment_secrets
 
@@ -327,6 +328,19 @@ class RowTemplate:
             ReplyFormatError: the reply is no JSON, or has another form; the error holds it.
         """
         return forms.parsed(reply, self.ask.form, kept=False) if self.is_parsed else reply
+
+    def with_value(self, reply: RowReply | None) -> RowReply | None:
+        """Return a row's reply with its value; a changed schema may no longer accept the reply.
+
+        Args:
+            reply: the reply as its line has it; ``None`` for a row without a line.
+        """
+        if not self.is_parsed or reply is None or reply.error is not None:
+            return reply
+        try:
+            return replace(reply, value=self.checked(Reply(reply.text or "")).parsed)
+        except ReplyFormatError as error:
+            return replace(reply, error=error.message)
 
 
 def _column_name(name: str | None) -> str | None:

@@ -60,7 +60,7 @@ def test_a_limit_of_a_moment_is_waited_for(rig: Rig) -> None:
 
     job = rig.job(list("abc"), answer, workers=1)
     job.run(is_watched=False)
-    assert job.waiting == ""
+    assert job.counts.waiting == ""
     assert rig.asking.asked == ["a", "b", "b", "c"]
     assert len(rig.kept()) == 3
 
