@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import pytest
 from environments import variables
 from loopback import DONE, Server, answer, document, event, playing, stream
-from project import ROOT, files
+from project import ROOT, files, syntax_tree
 from shell_asking import runner
 from shells import Shell, alone
 
@@ -118,8 +118,8 @@ def test_advice_is_put_together_by_place() -> None:
 def test_all_advice_of_places_stands_in_one_module() -> None:
     """No other one makes an advice of texts."""
     for path in files("**/*.py", ROOT / "chatmagic"):
-        tree = ast.parse(path.read_text("utf-8"))
-        calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        nodes = ast.walk(syntax_tree(path))
+        calls = [node.func for node in nodes if isinstance(node, ast.Call)]
         names = {func.id for func in calls if isinstance(func, ast.Name)}
         names |= {func.attr for func in calls if isinstance(func, ast.Attribute)}
         assert "Advice" not in names or path.name == "advice.py", path
@@ -131,7 +131,7 @@ def messages() -> Iterator[str]:
         name = path.relative_to(ROOT / "chatmagic").with_suffix("").as_posix()
         if re.fullmatch(REACHED, name):
             known = vars(importlib.import_module(f"chatmagic.{name.replace('/', '.')}"))
-            nodes = [*ast.walk(ast.parse(path.read_text("utf-8")))]
+            nodes = [*ast.walk(syntax_tree(path))]
             parts = [node.values for node in nodes if isinstance(node, ast.JoinedStr)]
             parts += [[node.value] for node in nodes if isinstance(node, ast.Expr)]  # docstrings
             inside = {id(part) for each in parts for part in each}

@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from project import ROOT
+from project import ROOT, syntax_tree
 
 from chatmagic import _files
 from chatmagic._files import (
@@ -411,7 +411,7 @@ def test_every_file_is_opened_in_one_way() -> None:
     calls = set()
     for path in (ROOT / "chatmagic").rglob("*.py"):
         name = path.relative_to(ROOT / "chatmagic").as_posix()
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(syntax_tree(path)):
             if isinstance(node, ast.Call) and name != "_files.py":
                 called = getattr(node.func, "attr", getattr(node.func, "id", ""))
                 calls |= {(name, called)} if called in OPENING else set()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from log_records import records_of
-from project import files
+from project import files, syntax_tree
 from shells import KEY
 
 from chatmagic._log import describe_error, swallowed
@@ -113,6 +113,6 @@ def test_whatever_swallows_everything_logs_it() -> None:
     for swallower in ("except Exception: pass", "except BaseException as e: self.end(e)"):
         assert any(map(swallows_unseen, ast.walk(ast.parse(f"try: f()\n{swallower}"))))
     for path in files("chatmagic/**/*.py"):
-        code = ast.parse(path.read_text("utf-8"))
-        unseen = [ast.unparse(node) for node in ast.walk(code) if swallows_unseen(node)]
+        nodes = ast.walk(syntax_tree(path))
+        unseen = [ast.unparse(node) for node in nodes if swallows_unseen(node)]
         assert unseen == [], path

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 import pytest
-from project import PURE, PYPROJECT, ROOT, files
+from project import PURE, PYPROJECT, ROOT, files, syntax_tree
 
 import chatmagic
 
@@ -111,7 +111,7 @@ def is_module(name: str) -> bool:
 def imports(path: Path) -> set[str]:
     """Give every module that a file imports, lazily and for typing too; nobody changes the set."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(syntax_tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

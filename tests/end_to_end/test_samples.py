@@ -197,7 +197,7 @@ def playing(sample: Sample, *answers: Iterable[bytes]) -> Client:
     return Client("http://127.0.0.1:9", KEY, transport=Played(sample, *answers))
 
 
-@pytest.mark.parametrize("share", [11, pytest.param(1, marks=pytest.mark.release)])
+@pytest.mark.parametrize("share", [23, pytest.param(1, marks=pytest.mark.release)])
 @pytest.mark.parametrize("sample", samples("streams", "cut_streams", "plain", "errors"))
 def test_a_sample_is_read_however_it_is_cut(sample: Sample, share: int) -> None:
     """Where the pieces begin and end never changes what is read."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Final
 
-from project import ROOT, files
+from project import ROOT, files, syntax_tree
 
 from chatmagic import errors
 
@@ -83,10 +84,11 @@ def alternatives(node: ast.expr) -> list[ast.expr]:
     return []
 
 
-def assigned(tree: ast.AST) -> dict[str, list[str]]:
-    """Return the texts that each name of a module may have."""
+@cache
+def assigned(path: Path) -> dict[str, list[str]]:
+    """Return the texts that each name of a module may have; nobody changes them."""
     named: dict[str, list[str]] = {}
-    for node in ast.walk(tree):
+    for node in ast.walk(syntax_tree(path)):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 named.setdefault(name, []).extend(texts(value, named))
@@ -95,19 +97,22 @@ def assigned(tree: ast.AST) -> dict[str, list[str]]:
     return named
 
 
-TREES: Final = {path: ast.parse(path.read_text("utf-8")) for path in files("chatmagic/**/*.py")}
-NAMED: Final = {path: assigned(tree) for path, tree in TREES.items()}
-CONSTANTS: Final = {
-    name: texts for named in NAMED.values() for name, texts in named.items() if name.isupper()
-}
-"""Texts that a module may import."""
+MODULES: Final = files("chatmagic/**/*.py")
+
+
+@cache
+def constants() -> dict[str, list[str]]:
+    """Return the texts that a module may import, by their names; nobody changes them."""
+    return {
+        name: texts for path in MODULES for name, texts in assigned(path).items() if name.isupper()
+    }
 
 
 def messages(path: Path) -> Iterator[str]:
     """Yield the first lines of the errors that a module raises."""
-    named = {**CONSTANTS, **NAMED[path]}
+    named = {**constants(), **assigned(path)}
     is_shown = path.as_posix().endswith(SHOWN)
-    for node in ast.walk(TREES[path]):
+    for node in ast.walk(syntax_tree(path)):
         match node:
             case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in ERRORS:
                 yield from texts(first, named)
@@ -125,7 +130,7 @@ def messages(path: Path) -> Iterator[str]:
 
 def test_each_message_leads_to_a_heading() -> None:
     """A message has words of the page, and the page has no words of no message."""
-    found = {" ".join(message.split()) for path in TREES for message in messages(path)}
+    found = {" ".join(message.split()) for path in MODULES for message in messages(path)}
     raised = set(filter(is_worded, found))
     listed = phrases()
     assert len(raised) > len(listed) > 100
@@ -138,11 +143,11 @@ def test_the_words_of_each_error_are_known() -> None:
     """Each call that makes an error has words that the test above compares, or is a known one."""
     unread = {
         ast.unparse(first)
-        for path, tree in TREES.items()
-        for node in ast.walk(tree)
+        for path in MODULES
+        for node in ast.walk(syntax_tree(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         if node.func.id in ERRORS and node.args
         for first in node.args[:1]
-        if not any(map(is_worded, texts(first, {**CONSTANTS, **NAMED[path]})))
+        if not any(map(is_worded, texts(first, {**constants(), **assigned(path)})))
     }
     assert unread == set(UNREAD)
