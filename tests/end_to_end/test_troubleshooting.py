@@ -24,7 +24,7 @@ UNREAD: Final = {
     "unnamed[0]": "the error of a file's row in the same table",
     "f'{message}.'": "argparse's own words",
     "f'{error}. Nothing was sent.'": "an error of SHOWN",
-    "f'{flag} {error}. {_UNSENT}'": "an error of SHOWN",
+    "f'{typed.flag} {error}. {_UNSENT}'": "an error of SHOWN",
     "f'{error}'": "a setting that an IPython configuration file has; settings name its words",
     "f'{why or takes} {UNCHANGED}'": "the argument of each call of refusal",
     "message": "an event with the word {at}",
