@@ -111,11 +111,12 @@ def exchange_lines(items: Iterable[Interaction], names: ExchangeNames) -> str:
 def _written(item: Interaction, names: ExchangeNames) -> str:
     """Return the lines of an exchange, which names the one that it continues."""
     before = item.before
-    known = next((n for n in range(len(before), 0, -1) if before[:n] in names), 0)
-    after = known_items(after=names.get(before[:known]))
-    facts = fields_to_json(replace(item, before=before[known:])) | after
+    # The longest beginning that another exchange in the file has; the rest is listed here.
+    named = next((n for n in range(len(before), 0, -1) if before[:n] in names), 0)
     text = item.text or ""
     mark = {"in": _mark(item.request, item.prompt, text)} if item.is_marked else {}
+    facts = fields_to_json(replace(item, before=before[named:]))
+    facts |= known_items(after=names.get(before[:named]))
     facts |= mark
     facts["check"] = _check(facts, item.prompt, text)
     lines = [facts]
@@ -190,18 +191,28 @@ def content_from(text: str, name: str) -> Content:
     marks = [number for number, line in _numbered(text) if _CONFLICT.fullmatch(line)]
     if not marks:
         return _content(_drafts(_numbered(text), name))
-    why = "it is a merge conflict"
+    return replace(_content(_merged_drafts(text, name, marks[0])), is_merged=True)
+
+
+def _merged_drafts(text: str, name: str, first_mark: int) -> list[_Draft]:
+    """Return the interactions of both halves of a merge conflict.
+
+    Args:
+        text: the whole text.
+        name: the file's name, for messages.
+        first_mark: number of the first line that marks the conflict.
+    """
     halves = _halves(_numbered(text))
+    why = "it is a merge conflict"
     if halves is None:
         halves = (_without_marks(_numbered(text)),)
     else:
         why += ", and not each half of it holds whole exchanges"
     try:
-        drafts = [_drafts(half, name) for half in halves]
+        return _once(_drafts(half, name) for half in halves)
     except InputError as error:
         log_swallowed(error)
-        raise _damaged(name, marks[0], why) from None
-    return replace(_content(_once(drafts)), is_merged=True)
+        raise _damaged(name, first_mark, why) from None
 
 
 def _once(halves: Iterable[list[_Draft]]) -> list[_Draft]:
@@ -273,19 +284,29 @@ def _drafts(lines: Iterable[tuple[int, str]], name: str) -> list[_Draft]:
             "one.",
             hint=NEW_CASSETTE,
         )
+    blocks = _blocks(((number, value) for number, value in values if value != head), name)
+    shared = {block.facts.get("in"): block.lines for block in blocks if block.lines["you"]}
+    return [_read_block(block, shared.get(block.facts.get("in")), name) for block in blocks]
+
+
+def _blocks(values: Iterable[tuple[int, dict[str, Any]]], name: str) -> list[_Block]:
+    """Return the exchanges of the lines below a head, each with its lines.
+
+    Args:
+        values: the lines' values with their numbers, without the heads of other files that were
+            joined to this one.
+        name: the file's name, for messages.
+    """
     blocks: list[_Block] = []
     for number, value in values:
-        kind = next((kind for kind in ("you", "reply") if isinstance(value.get(kind), str)), "")
-        if value == head:
-            continue  # Of two files that were joined, or merged as a whole.
+        kind = next((kind for kind in ("you", "reply") if isinstance(value.get(kind), str)), None)
         if "request" in value:
             blocks.append(_Block(number, value))
-        elif blocks and kind and value == {kind: value[kind], **blocks[-1].mark}:
+        elif blocks and kind is not None and value == {kind: value[kind], **blocks[-1].mark}:
             blocks[-1].lines[kind].append(value[kind])
         else:
             raise _damaged(name, number, "it is not in its place")
-    texts = {block.facts.get("in"): block.lines for block in blocks if block.lines["you"]}
-    return [_read_block(block, texts.get(block.facts.get("in")), name) for block in blocks]
+    return blocks
 
 
 def _read_line(line: str, number: int, name: str) -> dict[str, Any]:
@@ -355,12 +376,13 @@ def _read_block(block: _Block, shared: _Lines | None, name: str) -> _Draft:
         name: the file's name, for messages.
     """
     lines = block.lines if block.lines["you"] or shared is None else shared
-    facts = block.facts
     prompt = "".join(lines["you"])
     text = "".join(lines["reply"])
+    facts = {name: value for name, value in block.facts.items() if name != "check"}
+    if block.facts.get("check") != _check(facts, prompt, text):
+        why = "the exchange is not the one that was recorded"
+        raise _damaged(name, block.number, why)
     try:
-        if facts.pop("check", None) != _check(facts, prompt, text):
-            raise ValueError("the exchange is not the one that was recorded")  # noqa: TRY301
         read = dataclass_from_json(Interaction, facts)
         item = replace(
             read,

@@ -99,11 +99,9 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
         record = turn.record
         if record is None:
             carried = [bare(turns[place]) for place in turn.carried if place in turns]
-            request = bare(turn).request(
-                [message for above in carried for message in above.messages]
-            )
+            messages = [message for above in carried for message in above.messages]
+            request = bare(turn).request(messages)
             record = turn.to_record(request.digest())
-
         record = replace(record, values=turn.values) if keep_values else record.bare
         # Only the present reply of a turn is saved, not the earlier ones.
         record = replace(record, in_place_of=(), continues=None, picked=False, compared=False)
@@ -139,15 +137,18 @@ def markdown(conversation: Conversation, *, reasoning: bool = False) -> str:
 def _turn(turn: Turn, window: Window, here: str, *, reasoning: bool) -> list[str]:
     """Return a turn's question, thoughts and reply, numbered in their thread."""
     number = window.index + 1
-    facts: list[str] = [] if turn.state == "complete" else [turn.state]
+    facts: list[str] = []
+    if turn.state != "complete":
+        facts.append(turn.state)
     facts += _continued(turn)
-    facts += [] if window.thread == here else [f"thread {window.thread}"]
-    state = "".join(f" ({fact})" for fact in facts)
-    question = [f"## {number}. You", fenced(turn.as_typed, "text")]
+    if window.thread != here:
+        facts.append(f"thread {window.thread}")
+    blocks = [f"## {number}. You", fenced(turn.as_typed, "text")]
     if reasoning and turn.reply.reasoning:
         thoughts = safe_markdown.as_typed(turn.reply.reasoning).replace("\n", "\n> ")
-        question += [f"## {number}. Thoughts", f"> {thoughts}"]
-    return [*question, f"## {number}. Reply{state}", _closed(turn.reply.text.strip("\n"))]
+        blocks += [f"## {number}. Thoughts", f"> {thoughts}"]
+    heading = "".join([f"## {number}. Reply", *(f" ({fact})" for fact in facts)])
+    return [*blocks, heading, _closed(turn.reply.text.strip("\n"))]
 
 
 def _continued(turn: Turn) -> list[str]:

@@ -102,33 +102,37 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
     """
     is_json = record is _NO_RECORD and reply.parsed is not None
     format = "json" if is_json else record.parameters.get("format", "markdown")
-    merged = []
-    if name := likely_mistakes.merged_command(record.prompt):
-        merged.append(
-            f"A line with {name} is sent as text; split the cell if it is to run by itself."
-        )
-    states = "".join(
-        f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
-        for line in (*_states(reply, record), *merged)
-    )
-    head = notes_html(_lines_above(record))
-    head += compared_html(_compared_settings(record))
+    if record.continues and format == "json":
+        format = "text"  # the rest of a JSON value is no JSON
     text = f"{record.block}\n{reply.text}" if record.block else reply.text
-    # The rest of a JSON value is no JSON.
-    format = "text" if record.continues and format == "json" else format
-    thoughts = reply.reasoning and _folded(_thought_words(reply.reasoning), reply.reasoning)
-    kept = "".join(
-        _folded(_kept_words(value, f"<code>{escape(plain.visible(value.name))}</code>"), value.text)
-        for value in record.values
-        if value.text is not None
-    )
-    footer = credit_line(reply, record)[0]
-    body = reply_forms.reply_html(text, format)
     return {
-        "text/html": frame("".join(filter(None, (head, thoughts, body, states, kept, footer)))),
+        "text/html": _html(reply, record, reply_forms.reply_html(text, format)),
         "text/markdown": _markdown(reply, record, reply_forms.reply_markdown(text, format)),
         "text/plain": reply_forms.reply_text(reply.text, format),
     }
+
+
+def _html(reply: Reply, record: Record, body: str) -> str:
+    """Return a reply as safe HTML, with the lines around it."""
+    states = _states(reply, record)
+    if name := likely_mistakes.merged_command(record.prompt):
+        states.append(
+            f"A line with {name} is sent as text; split the cell if it is to run by itself."
+        )
+    parts = [notes_html(_lines_above(record)), compared_html(_compared_settings(record))]
+    if reply.reasoning:
+        parts.append(_folded(_thought_words(reply.reasoning), reply.reasoning))
+    parts.append(body)
+    parts += [
+        f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
+        for line in states
+    ]
+    for value in record.values:
+        if value.text is not None:
+            name = f"<code>{escape(plain.visible(value.name))}</code>"
+            parts.append(_folded(_kept_words(value, name), value.text))
+    parts.append(credit_line(reply, record)[0])
+    return frame("".join(parts))
 
 
 def of_thoughts(reasoning: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -148,21 +152,19 @@ def _thought_words(reasoning: str) -> str:
 
 def _markdown(reply: Reply, record: Record, body: str) -> str:
     """Return a reply as safe Markdown, with the lines around it."""
-    words = safe_markdown.escaped
-    footer = credit_line(reply, record)[1]
-    blocks = [
-        *(f"*{words(line)}*" for line in _lines_above(record)),
-        *(f"**{words(settings)}**" for settings in [_compared_settings(record)] if settings),
-        body,
-        *(f"**{words(line)}**" for line in _states(reply, record)),
-        *(
-            f"{words(_kept_words(item, item.name))}\n\n{safe_markdown.code_block(item.text)}"
-            for item in record.values
-            if item.text is not None
-        ),
-        f"*{words(footer)}*" if footer else "",
-        MARKDOWN_MARK,
-    ]
+    escaped = safe_markdown.escaped
+    blocks = [f"*{escaped(line)}*" for line in _lines_above(record)]
+    if settings := _compared_settings(record):
+        blocks.append(f"**{escaped(settings)}**")
+    blocks.append(body)
+    blocks += [f"**{escaped(line)}**" for line in _states(reply, record)]
+    for value in record.values:
+        if value.text is not None:
+            blocks.append(escaped(_kept_words(value, value.name)))
+            blocks.append(safe_markdown.code_block(value.text))
+    if footer := credit_line(reply, record)[1]:
+        blocks.append(f"*{escaped(footer)}*")
+    blocks.append(MARKDOWN_MARK)
     return "\n\n".join(filter(None, blocks))
 
 
@@ -170,9 +172,13 @@ def _lines_above(record: Record) -> list[str]:
     """Return the lines above a reply: the question that it answers again, and a placeholder."""
     lines = [f"{note}." for note in likely_mistakes.placeholder_notes(record.placeholder)]
     if record.in_place_of:
-        does = "Earlier reply to" if record.picked else "Asked again"
-        does = "Continued" if record.continues else does
-        lines.insert(0, f"{does}: “{reply_forms.excerpt(record.prompt)}”")
+        if record.continues:
+            did = "Continued"
+        elif record.picked:
+            did = "Earlier reply to"
+        else:
+            did = "Asked again"
+        lines.insert(0, f"{did}: “{reply_forms.excerpt(record.prompt)}”")
     return lines
 
 
@@ -192,8 +198,9 @@ def compared_html(settings: str) -> str:
     Args:
         settings: the settings, in words.
     """
-    head = f'<p class="chatmagic-compared" style="{STATE_STYLE}">{escape(settings)}</p>'
-    return settings and head
+    if not settings:
+        return ""
+    return f'<p class="chatmagic-compared" style="{STATE_STYLE}">{escape(settings)}</p>'
 
 
 def _compared_settings(record: Record) -> str:

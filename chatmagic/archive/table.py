@@ -109,9 +109,10 @@ class TurnRow:
         Args:
             record: the turn's record.
         """
-        known = {"history": True, "format": "markdown", **record.parameters}
-        known |= {"carried": len(record.carried) + record.earlier[0], "cell": record.owner}
-        return cls.of_facts({**shared_fields(record, Record), **known})
+        facts = {**shared_fields(record, Record), "history": True, "format": "markdown"}
+        facts |= record.parameters
+        facts |= {"carried": len(record.carried) + record.earlier[0], "cell": record.owner}
+        return cls.of_facts(facts)
 
     @classmethod
     def of_facts(cls, known: Mapping[str, Any]) -> Self:
@@ -120,11 +121,12 @@ class TurnRow:
         Args:
             known: the facts by name; those that no column has are ignored.
         """
+        facts = {**known, **shared_fields(known.get("usage") or Usage(), Usage)}
         credits: Credits | None = known.get("credits")
-        known = {**known, **shared_fields(known.get("usage") or Usage(), Usage)}
         if credits is not None:
-            known |= {"credits_left": credits.remaining, "credits_limit": credits.limit}
-        return cls(**{item.name: known[item.name] for item in fields(cls) if item.name in known})
+            facts |= {"credits_left": credits.remaining, "credits_limit": credits.limit}
+        columns = {item.name for item in fields(cls)}
+        return cls(**{name: value for name, value in facts.items() if name in columns})
 
 
 def of_conversation(conversation: Conversation) -> list[TurnRow]:
@@ -155,20 +157,27 @@ def turns(*patterns: str | os.PathLike[str]) -> Any:
         InputError: no file has any of these names.
         ImportError: pandas is not installed.
     """
+    files = {pattern: _files_named(pattern) for pattern in patterns}
+    if patterns and not any(files.values()):
+        raise InputError(_no_file(patterns[0]))
     rows: list[TurnRow] = []
-    unnamed: list[str] = []
     for pattern in patterns:
-        name = os.path.expanduser(pattern)  # noqa: PTH111 - a pattern, which is no path
-        files = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - it may be absolute
-        if not files:
-            error = f"No file is named {one_line(str(pattern), _SHOWN)}."
-            rows.append(TurnRow(file=str(pattern), error=error))
-            unnamed.append(error)
-        for file in files:
+        for file in files[pattern]:
             rows += of_file(file)
-    if unnamed and len(unnamed) == len(patterns):
-        raise InputError(unnamed[0])
+        if not files[pattern]:
+            rows.append(TurnRow(file=str(pattern), error=_no_file(pattern)))
     return dataframe(TurnRow, rows)
+
+
+def _files_named(pattern: str | os.PathLike[str]) -> list[str]:
+    """Return the paths that a pattern names, sorted."""
+    name = os.path.expanduser(pattern)  # noqa: PTH111 - a pattern, which is no path
+    return sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - it may be absolute
+
+
+def _no_file(pattern: str | os.PathLike[str]) -> str:
+    """Return the fault of a pattern that names no file."""
+    return f"No file is named {one_line(str(pattern), _SHOWN)}."
 
 
 def of_file(file: str) -> Iterator[TurnRow]:

@@ -129,23 +129,9 @@ def asking(sources: Mapping[int, str]) -> Asking:
     Args:
         sources: the sources of the code cells, by the cells' numbers.
     """
-    texts = {number: python_of(source) for number, source in sources.items()}
-    trees = {number: parsed_python(text) for number, text in texts.items()}
-    nodes = [node for tree in trees.values() if tree is not None for node in ast.walk(tree)]
-    aliases = _names_of_chatmagic(nodes)
-    steps: list[CodeStep] = []
-    for number, tree in trees.items():
-        if tree is None:  # Python does not parse the cell, so any of its names may be run
-            steps.append(CodeStep(number, _tokens(texts[number]), runs=True))
-        else:
-            steps += _Reader(number, aliases).steps(tree.body)
-        steps += _captured(number, sources[number])
-    # A name that no cell binds may be a function that is not in the file.
-    bound = {name for node in nodes for name in _bound_by(node)}
-    bound.update(name for step in steps for name in step.binds)
-    bound.update(name for source in sources.values() for name in _words_of_magics(source))
-    known = bound | aliases | _KNOWN_NAMES | {_OURS, _API, _CAPTURED}
-    shell = _SHELL | (_names_read(steps) - known)
+    notebook = _NotebookCode(sources)
+    steps = notebook.steps
+    shell = _SHELL | notebook.unbound_names()
     defining = [step for step in steps if _OURS in step.mentions and step.defines]
     calls = _running(steps, frozenset(name for step in defining for name in step.binds))
     runs = frozenset(step.cell for step in steps if step.runs and _OURS in step.mentions)
@@ -156,6 +142,40 @@ def asking(sources: Mapping[int, str]) -> Asking:
         runs=calls | runs,
         captures=frozenset(step.cell for step in defining if _CAPTURED in step.mentions),
     )
+
+
+class _NotebookCode:
+    """The code of a notebook's cells.
+
+    Args:
+        sources: the sources of the code cells, by the cells' numbers.
+    """
+
+    def __init__(self, sources: Mapping[int, str]) -> None:
+        """Parse all cells."""
+        texts = {number: python_of(source) for number, source in sources.items()}
+        trees = {number: parsed_python(text) for number, text in texts.items()}
+        self._sources = sources
+        self._nodes = [
+            node for tree in trees.values() if tree is not None for node in ast.walk(tree)
+        ]
+        self._aliases = _names_of_chatmagic(self._nodes)
+        self.steps: list[CodeStep] = []
+        """The steps of all cells, in their order."""
+        for number, tree in trees.items():
+            if tree is None:  # Python does not parse the cell, so any of its names may be run
+                self.steps.append(CodeStep(number, _tokens(texts[number]), runs=True))
+            else:
+                self.steps += _Reader(number, self._aliases).steps(tree.body)
+            self.steps += _captured(number, sources[number])
+
+    def unbound_names(self) -> set[str]:
+        """Return the names that code reads and no cell binds, as functions from elsewhere."""
+        bound = {name for node in self._nodes for name in _bound_by(node)}
+        bound.update(name for step in self.steps for name in step.binds)
+        bound.update(name for source in self._sources.values() for name in _words_of_magics(source))
+        known = bound | self._aliases | _KNOWN_NAMES | {_OURS, _API, _CAPTURED}
+        return _names_read(self.steps) - known
 
 
 def _names_of_chatmagic(nodes: Iterable[ast.AST]) -> set[str]:

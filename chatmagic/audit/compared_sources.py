@@ -54,33 +54,44 @@ class SourceComparison:
 
     def _compare_cell(self, cell: NotebookCell, outputs: Sequence[SavedOutput]) -> None:
         """Compare a cell with its outputs."""
-        left = [command for command in cell.plan.commands if _must_leave_record(command)]
-        loose = self._loose(cell)
+        pending = [command for command in cell.plan.commands if _must_leave_record(command)]
+        """The magics whose output is not found yet."""
+        repeatable = self._repeatable(cell)
         for saved in outputs:
-            own = _first_fit(left, saved)
-            command = own or _first_fit(loose, saved)
+            command = _first_fit(pending, saved)
             if command is not None:
-                self._take(saved, command)
+                self._note_match(saved, command)
+            elif (repeated := _first_fit(repeatable, saved)) is not None:
+                self._note_match(saved, repeated)
             elif cell.number in self._code.shows:
                 self.agrees[saved] = None
             else:
-                self.agrees[saved] = False
-                if not saved.fault:
-                    own = next((other for other in left if other.recorded == saved.kind), None)
-                    self._audit.wrong(cell.number, _difference(own, saved))
-            left = [command for command in left if command is not own]
-        self._judge_rest(cell, outputs, left)
+                command = next((other for other in pending if other.recorded == saved.kind), None)
+                self._note_difference(saved, command)
+            pending = [other for other in pending if other is not command]
+        self._judge_rest(cell, outputs, pending)
 
-    def _loose(self, cell: NotebookCell) -> list[MagicCall]:
+    def _repeatable(self, cell: NotebookCell) -> list[MagicCall]:
         """Return the magics that may leave outputs of a cell, any number of times."""
-        loose = []
+        commands = []
         if cell.number in self._code.runs:
-            loose += _functions_of(cell)
+            commands += _functions_of(cell)
         if cell.number in self._code.calls:  # a function that another cell defines may ask here
-            loose += [command for other in self._read.cells for command in _functions_of(other)]
-        return loose
+            commands += [command for other in self._read.cells for command in _functions_of(other)]
+        return commands
 
-    def _take(self, saved: SavedOutput, command: MagicCall) -> None:
+    def _note_difference(self, saved: SavedOutput, command: MagicCall | None) -> None:
+        """Note an output that no magic asks for; one that was edited has its fault already.
+
+        Args:
+            saved: the output.
+            command: the magic that may have left it before an edit; ``None`` for none.
+        """
+        self.agrees[saved] = False
+        if not saved.fault:
+            self._audit.wrong(saved.cell, _difference(command, saved))
+
+    def _note_match(self, saved: SavedOutput, command: MagicCall) -> None:
         """Note the magic that left an output."""
         self.agrees[saved] = True
         self.commands[saved] = command
@@ -91,19 +102,31 @@ class SourceComparison:
             self._asked.append(AskedCell(saved.cell, saved.record, fields))
 
     def _judge_rest(
-        self, cell: NotebookCell, outputs: Sequence[SavedOutput], left: Sequence[MagicCall]
+        self, cell: NotebookCell, outputs: Sequence[SavedOutput], pending: Sequence[MagicCall]
     ) -> None:
-        """Judge the outputs of a cell without a record, and its magics that left none."""
+        """Judge the outputs of a cell without a record, and its magics that left none.
+
+        Args:
+            cell: the cell.
+            outputs: its outputs with a record.
+            pending: its magics without an output.
+        """
         if self._settings.may_be_quiet(cell.number):
-            left = [command for command in left if not command.asks]
-        if any(command.asks for command in left) or "reply" in cell.others:
+            pending = [command for command in pending if not command.asks]
+        if any(command.asks for command in pending) or "reply" in cell.others:
             self.lost.append(cell.number)
-        is_told = cell.number in self._read.unreadable or any(saved.fault for saved in outputs)
-        _judge_others(self._audit, cell, is_gone=bool(left) and not is_told)
+        has_fault = cell.number in self._read.unreadable or any(saved.fault for saved in outputs)
+        _judge_others(self._audit, cell, is_gone=bool(pending) and not has_fault)
 
 
 def _judge_others(audit: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
-    """Add faults of a cell's outputs without a record, and of missing ones."""
+    """Add faults of a cell's outputs without a record, and of missing ones.
+
+    Args:
+        audit: gets the faults.
+        cell: the cell.
+        is_gone: whether a magic of it has left no output, and no other fault explains that.
+    """
     others = cell.others
     plan = cell.plan
     is_ours = bool(plan.commands) and not plan.code
@@ -139,8 +162,10 @@ def _first_fit(commands: Sequence[MagicCall], saved: SavedOutput) -> MagicCall |
 def _fits(command: MagicCall, saved: SavedOutput) -> bool:
     """Return whether a magic leaves such an output."""
     record = saved.record
-    if command.recorded != saved.kind or record is None or record.picked:
-        return command.recorded == saved.kind and _is_typed(command, saved.steering)
+    if command.recorded != saved.kind:
+        return False
+    if record is None or record.picked:
+        return _is_typed(command, saved.steering)
     if not command.asks:
         is_rest = record.continues is not None
         return bool(record.in_place_of) and is_rest == (command.name == "chat_continue")

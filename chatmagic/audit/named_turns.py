@@ -36,33 +36,40 @@ def named_turn_findings(
         commands: the magics that left the outputs.
         unseen: number of the first cell that may have asked without a record.
     """
-    records: dict[str, Record] = {}
-    prompts: set[str] = set()
+    earlier: dict[str, Record] = {}
+    """The records above, by the digests of their turns."""
     lost = min(read.unreadable, default=unseen)
     for saved in read.outputs:
-        is_known = saved.cell < min(unseen, lost) and not saved.fault
+        # Below such a cell, a turn may have been asked that no output shows.
+        is_all_known = saved.cell < min(unseen, lost) and not saved.fault
         record = saved.record
         if record is None:
-            item = saved.steering
-            if is_known and isinstance(item, Hiding) and item.digest not in records:
+            if is_all_known and _hides_no_turn(saved, earlier):
                 words = "the turn that it names stands nowhere above it: removed, or asked again"
                 yield Finding((saved.cell,), words, is_fault=False)
             continue
         if record.in_place_of and not saved.fault:
-            olds = [records[name] for name in record.in_place_of if name in records]
-            if olds:
-                yield from _difference(saved, record, olds, placed.get(saved), commands.get(saved))
-            elif is_known and record.prompt not in prompts:
+            replaced = [earlier[name] for name in record.in_place_of if name in earlier]
+            is_asked = any(other.prompt == record.prompt for other in earlier.values())
+            if replaced:
+                yield from _difference(
+                    saved, record, replaced, placed.get(saved), commands.get(saved)
+                )
+            elif is_all_known and not is_asked:
                 words = "the question that it asks again stands nowhere above it: removed or edited"
                 yield Finding((saved.cell,), words, is_fault=True)
-        records[record.turn or ""] = record
-        prompts.add(record.prompt)
+        earlier[record.turn or ""] = record
+
+
+def _hides_no_turn(saved: SavedOutput, earlier: Mapping[str, Record]) -> bool:
+    """Return whether an output hides a turn that stands nowhere above it."""
+    return isinstance(saved.steering, Hiding) and saved.steering.digest not in earlier
 
 
 def _difference(
     saved: SavedOutput,
     record: Record,
-    olds: Sequence[Record],
+    earlier: Sequence[Record],
     placed: PlacedTurn | None,
     command: MagicCall | None,
 ) -> Iterator[Finding]:
@@ -71,13 +78,13 @@ def _difference(
     Args:
         saved: the output.
         record: its record.
-        olds: the records of the earlier replies to its question.
+        earlier: the records of the earlier replies to its question.
         placed: its turn with its place; ``None`` if it is not in the conversation.
         command: the magic that left it; ``None`` if that is unknown.
     """
     if command is None or command.asks or record.picked:
         return
-    if not all(_has_setting(name, command.line, record, olds) for name in _FLAGS):
+    if not all(_has_setting(name, command.line, record, earlier) for name in _FLAGS):
         words = "its options were edited after it was asked"
         yield Finding((saved.cell,), words, is_fault=True)
     number = _SETTING.sub("", command.line).strip()
@@ -90,14 +97,14 @@ def _difference(
         yield Finding((saved.cell,), words, is_fault=True)
 
 
-def _has_setting(name: str, line: str, record: Record, olds: Sequence[Record]) -> bool:
+def _has_setting(name: str, line: str, record: Record, earlier: Sequence[Record]) -> bool:
     """Return whether a reply was asked with a setting of its line, or else with that of before."""
     recorded = record.parameters.get(name)
     typed = re.findall(rf"(?<!\S)(?:{_FLAGS[name]})(?:=|[ \t]+)(\S+)", line)
     if any(map(_VARIABLE.match, typed)):
         return True
     if not typed:
-        return any(old.parameters.get(name) == recorded for old in olds)
+        return any(other.parameters.get(name) == recorded for other in earlier)
     if name == "model":
         return recorded in [unquoted(word) for word in typed]
     return any(_number(word) == recorded for word in typed)

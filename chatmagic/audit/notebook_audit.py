@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from chatmagic.archive import output, restore
@@ -130,34 +130,46 @@ def _judge_places(
     *,
     unseen: float,
 ) -> None:
-    """Add the faults of turns that were asked elsewhere, each at its cause."""
-    faulty = [saved for saved in read.outputs if saved.fault]
-    edited = _edited_turns(faulty, places)
-    instructions = {
-        saved.steering.value.sha256: saved.cell
-        for saved in faulty
-        if isinstance(saved.steering, Instructions)
-    }
+    """Add the faults of turns that were asked elsewhere, each at its cause.
+
+    Args:
+        audit: gets the faults.
+        read: the notebook.
+        places: the turns with their places, by their outputs.
+        comparison: the comparison of the cells with their outputs.
+        unseen: number of the first cell that may have asked without an output.
+    """
     turns = [*places.values()]
+    edited = _edited_turns(read, places)
     for finding in named_turn_findings(read, places, comparison.commands, unseen):
         audit.add(finding)
         at_cell = [place for place in turns if finding.cells == (place.cell,)]
         edited |= {place.turn.recorded_digest: place.cell for place in at_cell}
     different = [place for place in turns if _is_in_order(place, unseen) is False]
-    causes = causes_of(different, turns, edited, comparison.lost)
-    causes += followers_of({saved.cell for saved in places if saved.fault}, turns)
-    _add_causes(audit, causes)
-    instructed = [place for place in turns if place.cell < unseen]
-    others = [place for place in instructed if not place.window.instructs_as(place.turn)]
-    _add_causes(audit, instruction_causes(others, instructions))
+    _add_causes(audit, causes_of(different, turns, edited, comparison.lost))
+    edited_cells = {saved.cell for saved in places if saved.fault}
+    _add_causes(audit, followers_of(edited_cells, turns))
+    # Below an unseen cell, instructions may hold that no output shows.
+    seen = [place for place in turns if place.cell < unseen]
+    instructed_otherwise = [place for place in seen if not place.window.instructs_as(place.turn)]
+    _add_causes(audit, instruction_causes(instructed_otherwise, _edited_instructions(read)))
 
 
-def _edited_turns(
-    faulty: Iterable[SavedOutput], places: Mapping[SavedOutput, PlacedTurn]
-) -> dict[str, int]:
+def _edited_instructions(read: Notebook) -> dict[str, int]:
+    """Return the cells of edited instructions, by the digests of the instructions."""
+    return {
+        saved.steering.value.sha256: saved.cell
+        for saved in read.outputs
+        if saved.fault and isinstance(saved.steering, Instructions)
+    }
+
+
+def _edited_turns(read: Notebook, places: Mapping[SavedOutput, PlacedTurn]) -> dict[str, int]:
     """Return the cells of edited turns, by the turns' digests as recorded and as they are now."""
     edited: dict[str, int] = {}
-    for saved in faulty:
+    for saved in read.outputs:
+        if not saved.fault:
+            continue
         if saved.record is not None and saved.record.turn is not None:
             edited[saved.record.turn] = saved.cell
         if saved in places:

@@ -221,15 +221,12 @@ def _ask_and_show(
     reply: Reply | None = None
     result: object = None
     try:
-        bridge = kernel.page.open_bridge() if execution.is_live else None
-        if bridge is not None:
-            bridge.use_page(page_of(kernel.shell))
-            if isinstance(view, reply_views.Live):
-                bridge.show_reply(ask.live, execution)
+        _announce(kernel, ask, execution, view)
         reply = kernel.session.run(ask, view, halt).kept
         result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:
-        result = reply = error.reply
+        reply = error.reply
+        result = reply
         if isinstance(error, ChatInterrupted) and reply is not None:
             error.is_shown = ask.shown and reply.state != "complete"
         raise
@@ -239,6 +236,16 @@ def _ask_and_show(
     if ask.shown:
         kernel.shown = (execution.id, reply)
     return reply
+
+
+def _announce(kernel: Kernel, ask: Ask, execution: Execution, view: View) -> None:
+    """Report to the pages which cell will show a reply, if they can show it while it arrives."""
+    bridge = kernel.page.open_bridge() if execution.is_live else None
+    if bridge is None:
+        return
+    bridge.use_page(page_of(kernel.shell))
+    if isinstance(view, reply_views.Live):
+        bridge.show_reply(ask.live, execution)
 
 
 def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Execution) -> Ask:

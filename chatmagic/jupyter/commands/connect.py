@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -95,9 +95,13 @@ def _connect_to(kernel: Kernel, given: Arguments) -> None:
     if named is not None:
         _ask_for_missing_key(kernel)
     rows = [*_new_connection_rows(kernel, server), *_conversation_rows(kernel)]
-    rows += [
-        ("Warning", note_at(warning, "notebook")) for warning in config.new_warnings(place.warnings)
-    ]
+    warnings = config.new_warnings(place.warnings)
+    rows += [("Warning", note_at(warning, "notebook")) for warning in warnings]
+    _show_connection(rows)
+
+
+def _show_connection(rows: Sequence[tuple[str, str]]) -> None:
+    """Show rows on a connection, each a name and words."""
     reply_views.show_html(*tables.page(tables.facts(rows, "Connection"), name="Connection"))
 
 
@@ -145,7 +149,7 @@ def _choose_model(kernel: Kernel, model: str) -> None:
     kernel.settings.model = name
     kernel.belong_here({"model"})
     rows = [("Service", service_words(endpoint, of_key=False)), *address_rows(kernel)]
-    reply_views.show_html(*tables.page(tables.facts(rows, "Connection"), name="Connection"))
+    _show_connection(rows)
 
 
 def _show_or_find(kernel: Kernel) -> None:
@@ -155,8 +159,7 @@ def _show_or_find(kernel: Kernel) -> None:
     except NotConnectedError:
         _find_servers(kernel)
         return
-    rows = [("Service", service_words(endpoint, of_key=False)), *address_rows(kernel)]
-    reply_views.show_html(*tables.page(tables.facts(rows, "Connection"), name="Connection"))
+    _show_connection([("Service", service_words(endpoint, of_key=False)), *address_rows(kernel)])
 
 
 def _find_servers(kernel: Kernel) -> None:
@@ -167,18 +170,30 @@ def _find_servers(kernel: Kernel) -> None:
     servers = local_servers.known()
     names = ", ".join(safe_text.one_line(server.name, _SHOWN) for server in servers)
     print(f"Not connected yet. Asking {names} on this machine for models, one request each.")
-    is_found = False
     cell = kernel.cell()[0]
-    for server, listed in local_servers.running_servers(servers, kernel.session, cell):
+    is_found = False
+    for server, models in local_servers.running_servers(servers, kernel.session, cell):
         is_found = True
-        name = safe_text.unlinked(safe_text.one_line(server.name, _SHOWN))
-        models = [safe_text.unlinked(safe_text.one_line(name, _SHOWN)) for name in listed]
-        shown = ", ".join(models[:MOST_NAMED]) + (", …" if len(models) > MOST_NAMED else "")
-        option = f" --model {models[0]}" if server.needs_model and models else ""
-        print(f"  {name}: {shown or 'no models'}. %chat_connect {name}{option}")
+        print(f"  {_server_words(server, models)}")
     if not is_found:
         print("None of them answers. %chat_connect URL connects to any address,")
         print("%chat_connect emulator to practice replies.")
+
+
+def _server_words(server: Server, models: Iterable[str]) -> str:
+    """Return a line on a server that runs: its models, and the way to connect to it."""
+    name = _harmless(server.name)
+    names = [_harmless(model) for model in models]
+    shown = ", ".join(names[:MOST_NAMED])
+    if len(names) > MOST_NAMED:
+        shown += ", …"
+    option = f" --model {names[0]}" if server.needs_model and names else ""
+    return f"{name}: {shown or 'no models'}. %chat_connect {name}{option}"
+
+
+def _harmless(name: str) -> str:
+    """Return a name of a server or a model on one line, in which no page finds a link."""
+    return safe_text.unlinked(safe_text.one_line(name, _SHOWN))
 
 
 def _list_models(kernel: Kernel) -> None:
@@ -219,16 +234,25 @@ def _login(kernel: Kernel, given: Arguments) -> None:
         raise InputError(
             "The emulator needs no key. Connect to a service first: %chat_connect URL."
         )
-    place = endpoint.key_place
-    shown = endpoint.shown_place()
-    if given.options:
-        typed = ["this kernel"] if kernel.typed.pop(place, None) else []
-        agreed = [f"the use of {kernel.agreed.pop(place)}"] if place in kernel.agreed else []
-        gone = ", ".join([*typed, *agreed, *key_store.open_store().forget(place)])
-        kernel.session.disconnect()
-        print(f"Forgotten for {shown}: {gone or 'there was no key'}.")
+    if "--forget" in given.options:
+        _forget_key(kernel, endpoint)
         return
-    _take(kernel, endpoint, _hidden(f"API key for {shown} (hidden): "))
+    key = _hidden(f"API key for {endpoint.shown_place()} (hidden): ")
+    _use_key(kernel, endpoint, key)
+
+
+def _forget_key(kernel: Kernel, endpoint: Endpoint) -> None:
+    """Forget the key of an address, wherever it is kept."""
+    place = endpoint.key_place
+    forgotten = []
+    if kernel.typed.pop(place, None):
+        forgotten.append("this kernel")
+    if place in kernel.agreed:
+        forgotten.append(f"the use of {kernel.agreed.pop(place)}")
+    forgotten += key_store.open_store().forget(place)
+    kernel.session.disconnect()
+    words = ", ".join(forgotten) or "there was no key"
+    print(f"Forgotten for {endpoint.shown_place()}: {words}.")
 
 
 def _ask_for_missing_key(kernel: Kernel) -> None:
@@ -252,7 +276,7 @@ def _ask_for_missing_key(kernel: Kernel) -> None:
     except KeyboardInterrupt:
         raise ChatInterrupted("Interrupted: connected without a key. Nothing was sent.") from None
     if typed:
-        _take(kernel, endpoint, _key_of(typed))
+        _use_key(kernel, endpoint, _key_of(typed))
 
 
 def _answer(ask: Callable[[str], str], question: str) -> str:
@@ -262,7 +286,7 @@ def _answer(ask: Callable[[str], str], question: str) -> str:
     return ""
 
 
-def _take(kernel: Kernel, endpoint: Endpoint, key: Secret) -> None:
+def _use_key(kernel: Kernel, endpoint: Endpoint, key: Secret) -> None:
     """Use a typed key for its place, and offer to keep it."""
     place = endpoint.key_place
     store = key_store.open_store()

@@ -126,12 +126,11 @@ def _load(kernel: Kernel, given: Arguments) -> None:
     def load(current: Conversation) -> Change:
         """Return the change of the conversation, and keep the lines to print."""
         if suffix == ".json":
-            conversation, lines[:] = _from_json(path, current.added)
+            loaded, summary = _from_json(path, current.added)
         else:
-            conversation, lines[:] = _from_notebook(
-                path, by_id=by_id, changed=force, after=current.added
-            )
-        return current.load(conversation)
+            loaded, summary = _from_notebook(path, by_id=by_id, changed=force, after=current.added)
+        lines.extend(summary)
+        return current.load(loaded)
 
     kernel.session.changes.make(load)
     print("\n".join(unlinked(to_terminal(line)) for line in lines))
