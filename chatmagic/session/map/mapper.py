@@ -108,6 +108,9 @@ class Mapper:
     address: str | None
     version: str = __version__
 
+    __name__ = "mapper"
+    """Name of a task in engines; without it, Dask takes ``repr``, which reads the whole folder."""
+
     def __call__(self, frame: _TableT) -> _TableT:
         """Return a table with a reply for each row; only rows without an answer are asked.
 
@@ -226,7 +229,9 @@ class Mapper:
             )
         sender.pause = FolderPause(self.folder, SHORT)
         if sender.replayed is None and sender.address != self.address:
-            made_at = "while a cassette was replayed" if self.address is None else "for another one"
+            made_at = "for another address"
+            if self.address is None:
+                made_at = "while a cassette was replayed"
             raise InputError(
                 f"This mapper was made {made_at}: requests go to {sender.service} here. Nothing "
                 "was sent.",

@@ -188,7 +188,9 @@ def test_another_address_or_release_is_refused(
     with pytest.raises(InputError, match=r"made by chatmagic 0\.0\.1, and .* runs it here"):
         old(frame("a"))
     monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://127.0.0.1:9/v1")
-    with pytest.raises(InputError, match=r"made for another one: requests go to http://127\.0\.0"):
+    with pytest.raises(
+        InputError, match=r"made for another address: requests go to http://127\.0\.0"
+    ):
         mapper(frame("a"))
     monkeypatch.delenv("CHATMAGIC_BASE_URL")
     with pytest.raises(ChatError, match="No address is set"):
@@ -247,6 +249,7 @@ def test_quote_answers_and_repr(server: RowServer) -> None:
     mapper = label(workers=1)
     assert repr(mapper) == "<mapper of answers: 0 answered, 0 failed>"
     assert mapper.answers() == []
+    assert library("dask.utils").funcname(mapper) == "mapper"
     server.refuses = lambda prompt: (400, {}, {"error": "no"}) if prompt.endswith("b") else None
     assert "3 rows, 3 to ask; answers go to " in mapper.quote(frame("a", "b", "c", "a"))
     assert not Path("answers").exists()
