@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from chatmagic import _started_emulators
 from chatmagic._cached import cached_property
@@ -17,6 +18,7 @@ from chatmagic.protocol.url import EMULATOR
 from chatmagic.safe_text import one_line
 
 _ChoiceT = TypeVar("_ChoiceT")
+_OURS: Final = __name__.partition(".")[0]
 
 
 class RequestSettings:
@@ -174,12 +176,27 @@ class Environment:
         return _started_emulators.is_one(address.origin)
 
     def notify(self, line: Note) -> None:
-        """Show a line to the user, beside the reply.
+        """Show a line to the user, beside the reply, each time.
 
         Args:
             line: the line, which is shown in the words of this place.
         """
-        warnings.warn(note_at(line, self.place), stacklevel=2)
+        file, number = _user_line()
+        # ``warnings.warn`` shows the same words of the same line only once.
+        warnings.warn_explicit(note_at(line, self.place), UserWarning, file, number)
+
+
+def _user_line() -> tuple[str, int]:
+    """Return the file and the line number of the code that called this package."""
+    frame = inspect.currentframe()
+    while frame is not None and _package(frame.f_globals.get("__name__", "")) == _OURS:
+        frame = frame.f_back
+    return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def _package(module: str) -> str:
+    """Return the package of a module."""
+    return module.partition(".")[0]
 
 
 def of_process() -> Environment:

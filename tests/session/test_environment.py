@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,13 @@ def test_the_process_has_one_environment_for_its_session_and_its_clients(
     current.use_environment(None)
     assert type(before.environment) is Environment
     assert emulator.requests == []
+
+
+def test_a_line_is_shown_each_time_at_the_line_that_asked() -> None:
+    """A warning in the same words is shown once by default, and a second call would be mute."""
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        for _ in range(2):
+            Environment().notify("60 of 60 answers")
+    assert [str(each.message) for each in shown] == ["60 of 60 answers"] * 2
+    assert [Path(each.filename).name for each in shown] == [Path(__file__).name] * 2

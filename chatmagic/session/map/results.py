@@ -128,10 +128,10 @@ def error_place(source: Any, columns: Columns, file_name: str) -> str:
         file_name: name of the map's file.
     """
     if is_series(source) and not columns.makes_table:
-        return f"error in {file_name}"
+        return f"the errors are in {file_name}"
     if names_of(source) or is_series(source):
-        return f"column {columns.names[-1]}"
-    return "error of each"
+        return f"see the column {columns.names[-1]}"
+    return "see the error of each reply"
 
 
 def with_replies(source: Any, replies: Sequence[RowReply], columns: Columns) -> Any:

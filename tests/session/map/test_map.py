@@ -275,7 +275,7 @@ def test_failures_are_told_at_the_end(
     rows: Any = list("abcd")
     rows = library("pandas").DataFrame({"it": rows}) if table else rows
     asking.map("{{ it }}", rows, yes=True)
-    where = "column error" if table else "error of each"
+    where = "see the column error" if table else "see the error of each reply"
     assert told == [f"2 of 4 answered, 2 failed: {where}."]
 
 

@@ -118,7 +118,7 @@ def test_a_tie_is_said(asking: Session, monkeypatch: pytest.MonkeyPatch) -> None
     assert made["reply"].isna().all()
     assert made["error"][0] == "A tie of 2 answers, 2 times each: good, bad."
     assert made["agree"][0] == 0.5
-    assert told == ["1 row without a most frequent answer: a tie; column error."]
+    assert told == ["1 row without a most frequent answer: a tie; see the column error."]
 
 
 def test_replies_that_failed_are_left_out_of_the_share() -> None:
