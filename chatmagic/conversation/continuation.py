@@ -348,11 +348,14 @@ def _is_new_row(first: str, second: str) -> bool:
     A row below others is whole if it has as many columns. The first row is whole if the second part
     begins with the line below it.
     """
-    *_, above, line = ["", *first.rstrip(" ").rsplit("\n", 2)]
+    before, _, line = first.rstrip(" ").rpartition("\n")
+    above = before.rpartition("\n")[2]
     columns = line.count("|") if line.startswith("|") and line.endswith("|") else 0
     if above.startswith("|"):
-        return columns >= above.count("|") and re.match(r"\|(?!\n|\Z)", second) is not None
-    return columns > 1 and re.match(r"\| *:?--", second) is not None
+        begins_row = re.match(r"\|(?!\n|\Z)", second) is not None
+        return begins_row and columns >= above.count("|")
+    begins_line_of_dashes = re.match(r"\| *:?--", second) is not None
+    return begins_line_of_dashes and columns > 1
 
 
 def _header_size(first: str, second: str) -> int:

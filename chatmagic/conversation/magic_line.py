@@ -314,7 +314,7 @@ def _value(typed: _TypedFlag, option: Option, names: Mapping[str, Any] | None, h
     is_opposite = typed.flag == option.opposite
     if option.kind is None:
         if word is None:
-            return option.on is not is_opposite
+            return not option.on if is_opposite else option.on
         raise InputError(
             f"{typed.flag if is_opposite else name} takes no value. {_UNSENT}", hint=hint
         )

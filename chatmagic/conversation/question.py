@@ -157,7 +157,8 @@ class Value:
             kind: kind of a value in front of the prompt; ``None`` for an expression.
             cell: hash of the cell that it shows.
         """
-        expression, text = map(without_lone_surrogates, (expression, text))
+        expression = without_lone_surrogates(expression)
+        text = without_lone_surrogates(text)
         return cls(expression, len(text), digest(text), text, kind, cell)
 
     @classmethod

@@ -64,9 +64,11 @@ def owner_from(value: object) -> str:
 
 def _earlier(value: object) -> tuple[int, str]:
     """Read the number of carried turns before the listed ones, and their chain digest."""
-    if not isinstance(value, Mapping) or not (count := whole_number(value.get("count"))):
+    facts = value if isinstance(value, Mapping) else {}
+    count = whole_number(facts.get("count"))
+    if not count:
         raise ValueError("not a number of turns")
-    return count, exact_digest(value.get("chain"))
+    return count, exact_digest(facts.get("chain"))
 
 
 def _earlier_to_json(earlier: tuple[int, str | None]) -> dict[str, Any] | None:
@@ -159,8 +161,9 @@ class Record(ReplyFacts):
         kind = record_kind(value)
         if kind not in {"turn", "pick"} or not isinstance(value, Mapping):
             raise ValueError("it is not the record of a turn")
-        if (earlier := value.get("without_markdown")) is not None:
-            value = {**value, "request": earlier}
+        request = value.get("without_markdown")
+        if request is not None:  # of an earlier release
+            value = {**value, "request": request}
         known = {"parameters": NO_PARAMETERS, **fields_from_json(cls, value)}
         return cls(**known, picked=kind == "pick")
 
@@ -215,7 +218,8 @@ def owner_of(cell: str, notebook: str = "") -> str:
         notebook: the identity of its notebook, if that is not the first one of its kernel. A copy
             of a notebook has cells with the same identities.
     """
-    return digest(f"cell {cell}" + (notebook and f" of {notebook}"))[:16]
+    of_notebook = f" of {notebook}" if notebook else ""
+    return digest(f"cell {cell}{of_notebook}")[:16]
 
 
 def change_record(kind: Did) -> dict[str, Any]:

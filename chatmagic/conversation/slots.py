@@ -214,8 +214,8 @@ def live(slots: Iterable[Slot]) -> dict[int, Turn]:
     for item in chain.from_iterable(slot.items for slot in slots):
         if isinstance(item, Turn):
             turns[item.first] = item
-        elif (turn := reply_of(item)) is not None and turn.first in turns:
-            turns[turn.first] = turn
+        elif isinstance(item, Replacement) and item.turn.first in turns:
+            turns[item.turn.first] = item.turn
     return turns
 
 

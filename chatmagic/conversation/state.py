@@ -226,6 +226,7 @@ class State:
             ValueError: turns of both have the same number.
         """
         if self == State() and other.history.done:
+            # Nothing has happened here, so it brings its own changes to undo and redo.
             return other, Change("load", (), tuple(live(other.slots).values()))
         if not self.asked.keys().isdisjoint(other.asked):
             raise ValueError("turns of both conversations have the same number")
@@ -233,6 +234,7 @@ class State:
         slots = {slot.key: slot for slot in self.slots}
         after: dict[int, tuple[Item, ...]] = {}
         for slot in other.slots:
+            # A cell keeps its slot; any other slot is a new one.
             key = len(slots) if slot.owner is None else keys.get(slot.owner, len(slots))
             slots.setdefault(key, Slot(key, slot.owner, newest=slot.newest))
             after[key] = slot.items

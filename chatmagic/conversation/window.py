@@ -254,15 +254,19 @@ class Position:
         old = self.replies[turn.first][0]
         self.replies[turn.first] = turn, replace(window, last=turn.last)
         for name, line in self.lines.items():
-            at = next((at for at in reversed(range(len(line))) if line[at] is old), None)
-            if at is None:
-                continue
-            visible = self._visible(name).replaced(old.number, turn.number, turn.recorded_digest)
-            self.visible[name] = self.hidings, visible
-            if any(_is_hidden(other, self.hidings) for other in (old, turn)):
-                del self.visible[name]
-            # The windows of the turns above keep the old list.
-            self.lines[name] = [*line[:at], turn, *line[at + 1 :]]
+            index = _last_index(line, old)
+            if index is not None:
+                self._replace_visible(name, old, turn)
+                # The windows of the turns above keep the old list.
+                self.lines[name] = [*line[:index], turn, *line[index + 1 :]]
+
+    def _replace_visible(self, thread: str, old: Turn, new: Turn) -> None:
+        """Put a turn in the place of another one among the visible turns of a thread."""
+        if _is_hidden(old, self.hidings) or _is_hidden(new, self.hidings):
+            self.visible.pop(thread, None)  # they are selected again at the next use
+            return
+        visible = self._visible(thread).replaced(old.number, new.number, new.recorded_digest)
+        self.visible[thread] = self.hidings, visible
 
     def asked_again(self, question: int) -> Window:
         """Return the window of a request that repeats a question from above.
@@ -311,6 +315,11 @@ class Position:
         line = self.lines.get(thread, ())
         turns = (turn for turn in line if not _is_hidden(turn, self.hidings))
         return Carried.from_turns((turn.number, turn.recorded_digest) for turn in turns)
+
+
+def _last_index(line: Sequence[Turn], turn: Turn) -> int | None:
+    """Return the index of the last entry that is this very turn; ``None`` for none."""
+    return next((index for index in reversed(range(len(line))) if line[index] is turn), None)
 
 
 def _is_hidden(turn: Turn, hidings: Mapping[int, bool]) -> bool:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from chatmagic._fork import belongs_to_process
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.session.worker import NAP, Worker, whole
+from chatmagic.session.worker import NAP, Worker, uninterrupted_result
 
 _T = TypeVar("_T")
 
@@ -136,7 +136,7 @@ class AskLock:
             with self.held(asker, worker.caller, stopped):
                 return action()
 
-        return whole(work, stopped)
+        return uninterrupted_result(work, stopped)
 
     def is_free(self) -> bool:
         """Return whether nothing is under way."""

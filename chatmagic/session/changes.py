@@ -14,7 +14,7 @@ from chatmagic.conversation.window import QuestionPlace
 from chatmagic.session.ask_lock import AskLock
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Changed, Followers
-from chatmagic.session.worker import whole
+from chatmagic.session.worker import uninterrupted_result
 
 CHANGE: Final = "a change of the conversation"
 """Name of such a change, for a question that has to wait for it."""
@@ -67,7 +67,7 @@ class Changes:
         Raises:
             InputError: a fork cannot begin there.
         """
-        change = whole(lambda _: self._with_steering(item))
+        change = uninterrupted_result(lambda _: self._with_steering(item))
         self._session.followers.tell(Changed())
         return change
 

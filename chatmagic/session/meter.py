@@ -143,29 +143,23 @@ class Meter:
             account: identity of its account.
             is_question: whether it is a question, whose cost is an estimate for the next one.
         """
-        last = self.latest.get(account)
         if seen is None or seen.credits.remaining is None:
-            if last is None:
-                self.unknown += 1
-            else:
-                self.awaited += 1
+            self._note_without_figure(account)
             return UNKNOWN
         after = seen.credits.remaining
+        before = self._left_before(seen, account)
         is_alone = self.batch == 1
-        is_comparable = last is not None and last.period == seen.period
-        before = last.credits.remaining if last is not None and is_comparable else None
         if before is None or (is_alone and after > before):
             self._begin_anew(seen, account)
             return Cost(after=after)
+        # Earlier requests, whose answers had no figure, have a part in this fall.
         shows_others = is_alone and self.awaited > 0
+        # The fall of an overtaken answer counts as 0, so the sum of all falls is right.
         took = max(before - after, 0)
+        self._note_fall(took)
         if after <= before:
             self.latest[account] = seen
             self.awaited = 0
-        # The fall of an overtaken answer counts as 0, so the sum of all falls is right.
-        self.falls += took
-        self.fallen += took
-        self.figures += 1
         if shows_others:
             return Cost(before=before, after=after, took=took, sure="several")
         # Rounded up: the ended requests have taken no more than the whole fall.
@@ -173,6 +167,24 @@ class Meter:
         if is_question:
             self._note_cost(share)
         return Cost(before, after, took, share, "alone" if is_alone else "several")
+
+    def _left_before(self, seen: Figures, account: object) -> int | None:
+        """Return the credits left by the answer before, if that is of the same period."""
+        last = self.latest.get(account)
+        return last.credits.remaining if last is not None and last.period == seen.period else None
+
+    def _note_without_figure(self, account: object) -> None:
+        """Count a request whose answer has no figure: the next one shows it, if one is known."""
+        if account in self.latest:
+            self.awaited += 1
+        else:
+            self.unknown += 1
+
+    def _note_fall(self, took: int) -> None:
+        """Count the fall of the figure by one answer."""
+        self.falls += took
+        self.fallen += took
+        self.figures += 1
 
     def _begin_anew(self, seen: Figures, account: object) -> None:
         """Take figures that no earlier ones can be compared with as the first ones."""
@@ -199,12 +211,10 @@ class Meter:
             account: identity of its account.
         """
         after = seen.credits.remaining
-        last = self.latest.get(account)
-        before = None if last is None else last.credits.remaining
         if after is None:
             return UNKNOWN
-        is_comparable = last is not None and last.period == seen.period
-        if is_comparable and before is not None:
+        before = self._left_before(seen, account)
+        if before is not None:
             fall = before - after
             if fall < 0 and self.batch > 1:
                 return Cost(after=after)  # an answer that was overtaken

@@ -140,8 +140,8 @@ class Session:
         """The latest credits with their time and limits, read at one moment."""
         state = self.clients.credit_state
         figures = None if self.endpoint is None else self.ledger.figures(self.endpoint)
-        is_without = state.credits is not None and state.credits.remaining is None
-        if figures is None or is_without or figures.credits == state.credits:
+        reports_none = state.credits is not None and state.credits.remaining is None
+        if figures is None or reports_none or figures.credits == state.credits:
             return state
         # A map asks by clients of its own.
         return replace(state, credits=figures.credits, received_at=figures.came_at)

@@ -46,20 +46,27 @@ class Worker(Generic[_T]):
     ) -> None:
         """Start nothing yet."""
         self.caller = threading.get_ident()
+        """The thread that waits."""
         self.error: BaseException | None = None
         """The error of the work."""
         self._work = work
         self._stop = stop
-        self._result: _T
-        self._is_started = False
-        self._is_over = False
-        self._takes_no_calls = False
-        """Whether the waiting thread calls nothing any more that the work passes to it."""
-        self._calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
-        self._begun = threading.Lock()
         run = partial(contextvars.copy_context().run, self._run)
         self._thread = threading.Thread(target=run, name="chatmagic-worker", daemon=daemon)
+        self._result: _T
+        """The result, once the work has returned one."""
+        self._begun = threading.Lock()
+        """Taken once, by the work that begins or by a stop before that."""
+        self._is_started = False
+        """Whether the thread was started."""
+        self._is_over = False
+        """Whether the work has ended, or never will begin."""
         self._is_left = False
+        """Whether the thread is that of a process from which this one was forked."""
+        self._calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        """The functions for the waiting thread; ``None`` tells it that the work is over."""
+        self._takes_no_calls = False
+        """Whether the waiting thread calls nothing any more that the work passes to it."""
         belongs_to_process(self)
 
     def leave_to_parent(self) -> None:
@@ -172,7 +179,7 @@ class Worker(Generic[_T]):
         self._calls.put(None)
 
 
-def whole(work: Callable[[Worker[_T]], _T], halt: Halt | None = None) -> _T:
+def uninterrupted_result(work: Callable[[Worker[_T]], _T], halt: Halt | None = None) -> _T:
     """Return the result of work that a worker finishes even after an interrupt.
 
     Args:
@@ -183,6 +190,7 @@ def whole(work: Callable[[Worker[_T]], _T], halt: Halt | None = None) -> _T:
         KeyboardInterrupt: an interrupt; begun work is done.
     """
     worker = Worker(work, (halt or Halt()).stop)
-    if (raised := worker.wait()) is not None:
-        raise raised
+    interrupt = worker.wait()
+    if interrupt is not None:
+        raise interrupt
     return worker.result

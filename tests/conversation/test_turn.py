@@ -161,3 +161,11 @@ def test_a_list_that_continues_another_has_what_was_added() -> None:
     added = UNKNOWN.added_to(NOTHING)
     assert added is not None
     assert [node.total for node in added] == [2, 3]
+
+
+def test_a_turn_that_is_not_carried_is_not_replaced() -> None:
+    """The others stay as they are; one that is there gives its place to the other."""
+    carried = Carried.from_turns([(1, "a"), (2, "b"), (3, "c")])
+    assert carried.replaced(4, 5, "e") is carried
+    assert carried.replaced(2, 5, "e") == (1, 5, 3)
+    assert carried.replaced(3, 5, "e").digests == ("a", "b", "e")
