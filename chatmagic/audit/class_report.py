@@ -63,14 +63,8 @@ def write_report(path: Path, audits: Sequence[Audit]) -> list[Path]:
     if path.suffix.lower() != ".html":
         raise InputError("--html takes a file whose name ends in .html. Nothing was written.")
     table = path.with_suffix(".csv")
-    heads = ",".join(("Notebook", *_HEADS))
-    for file, beginning in ((path, BEGINNING), (table, heads)):
-        content = content_of(file)
-        if content is not None and not content.startswith(beginning.encode()):
-            raise InputError(
-                f"{file} is there, and is no report of an audit. Nothing was written.",
-                hint="Name another file.",
-            )
+    _refuse_other_file(path, BEGINNING)
+    _refuse_other_file(table, ",".join(("Notebook", *_HEADS)))
     students, common = students_of([audit for audit in audits if audit.kind == "notebook"])
     try:
         replace_content(path, class_page(students, common, LIMITS).encode())
@@ -81,6 +75,16 @@ def write_report(path: Path, audits: Sequence[Audit]) -> list[Path]:
     return [path, table]
 
 
+def _refuse_other_file(path: Path, beginning: str) -> None:
+    """Raise an error for a file that is there and is no earlier report, by its beginning."""
+    content = content_of(path)
+    if content is not None and not content.startswith(beginning.encode()):
+        raise InputError(
+            f"{path} is there, and is no report of an audit. Nothing was written.",
+            hint="Name another file.",
+        )
+
+
 def students_of(audits: Sequence[Audit]) -> tuple[list[Student], list[tuple[str, int]]]:
     """Return the notebooks, and the questions that several of them have.
 
@@ -88,20 +92,25 @@ def students_of(audits: Sequence[Audit]) -> tuple[list[Student], list[tuple[str,
         audits: the audit of each notebook.
     """
     students = []
-    holders: dict[str, set[str]] = defaultdict(set)
-    words: dict[str, str] = {}
     for audit in audits:
         read = None
         with contextlib.suppress(InputError):  # which is a problem of the audit already
             read = notebook.read_notebook(Path(audit.path))
         students.append(_student(audit, read))
+    return students, _common_questions(audits)
+
+
+def _common_questions(audits: Sequence[Audit]) -> list[tuple[str, int]]:
+    """Return the questions that several notebooks have, and in how many, the most common first."""
+    holders: dict[str, set[str]] = defaultdict(set)
+    prompts: dict[str, str] = {}
+    for audit in audits:
         for row in audit.turns:
             key = _folded(row.prompt)
             holders[key].add(audit.path)
-            words.setdefault(key, row.prompt or "")
+            prompts.setdefault(key, row.prompt or "")
     counts = Counter({key: len(paths) for key, paths in holders.items() if key})
-    common = [(words[key], count) for key, count in counts.most_common(_MOST_COMMON) if count > 1]
-    return students, common
+    return [(prompts[key], count) for key, count in counts.most_common(_MOST_COMMON) if count > 1]
 
 
 def as_csv(students: Sequence[Student]) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Final
 
-from chatmagic.archive.notebook import Notebook
+from chatmagic.archive.notebook import Notebook, SavedOutput
+from chatmagic.conversation.question import Value
 from chatmagic.conversation.steering import Instructions
 from chatmagic.protocol.secret_scanner import secret_kinds_in
 from chatmagic.safe_text import counted, numbered
@@ -30,28 +32,40 @@ def disclosures(read: Notebook) -> list[str]:
     Args:
         read: the notebook.
     """
-    lines: list[str] = []
-    for saved in read.outputs:
-        values = () if saved.record is None or saved.record.picked else saved.record.values
-        # The cell contains the typed text anyway.
-        if isinstance(saved.steering, Instructions) and saved.steering.value.expression:
-            values = (saved.steering.value,)
-        for value in values:
-            name = f"{'value of ' if value.kind is None else ''}{value.as_typed}"
-            kept = "its size and digest" if value.text is None else "all of it"
-            size = counted(value.size, "character")
-            lines.append(f"cell {saved.cell}: {name} ({size}): {kept}")
-    places: dict[str, list[int]] = defaultdict(list)
+    lines = [
+        f"cell {saved.cell}: {_value_words(value)}"
+        for saved in read.outputs
+        for value in _values_of(saved)
+    ]
+    cells: dict[str, list[int]] = defaultdict(list)
     for number, text in read.texts:
-        parts = [
-            words.format(*match.groups())
-            for words, pattern in _GIVEN_AWAY.items()
-            for match in pattern.finditer(text)
-        ]
-        for words in [
-            *parts,
-            *(f"a text that looks like {name}" for name in secret_kinds_in(text)),
-        ]:
-            places[words].append(number)
-    lines += [f"{numbered(cells, 'cell')}: {words}" for words, cells in places.items()]
+        for words in _private_texts(text):
+            cells[words].append(number)
+    lines += [f"{numbered(numbers, 'cell')}: {words}" for words, numbers in cells.items()]
     return lines
+
+
+def _values_of(saved: SavedOutput) -> tuple[Value, ...]:
+    """Return the values that an output's record names: of a prompt, or instructions of a file."""
+    # The cell contains typed instructions anyway.
+    if isinstance(saved.steering, Instructions) and saved.steering.value.expression:
+        return (saved.steering.value,)
+    if saved.record is None or saved.record.picked:
+        return ()
+    return saved.record.values
+
+
+def _value_words(value: Value) -> str:
+    """Return words on a value, and on the part of it that the file holds."""
+    name = f"{'value of ' if value.kind is None else ''}{value.as_typed}"
+    kept = "its size and digest" if value.text is None else "all of it"
+    return f"{name} ({counted(value.size, 'character')}): {kept}"
+
+
+def _private_texts(text: str) -> Iterator[str]:
+    """Yield words for each private text in a text of the file."""
+    for words, pattern in _GIVEN_AWAY.items():
+        for match in pattern.finditer(text):
+            yield words.format(*match.groups())
+    for name in secret_kinds_in(text):
+        yield f"a text that looks like {name}"

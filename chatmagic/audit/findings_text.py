@@ -85,8 +85,9 @@ def as_json(audits: Sequence[Audit], *, values: bool) -> str:
         {**asdict(audit), "unchecked": sorted(audit.unchecked), "in_order": audit.in_order}
         for audit in audits
     ]
-    for file in files if not values else ():
-        del file["values"]
+    if not values:
+        for file in files:
+            del file["values"]
     return json.dumps(files, indent=1, default=iso)
 
 
@@ -136,9 +137,6 @@ def _table(turns: Sequence[AuditedTurn], unit: str) -> list[str]:
 
 def _cells(row: AuditedTurn, unit: str) -> dict[str, str]:
     """Return the cells of a turn's line, by the heads of their columns."""
-    left = row.credits_left
-    limit = row.credits_limit
-    figures = "?" if left is None else f"{left:,}" + ("" if limit is None else f" of {limit:,}")
     ended = (row.finish_reason if row.state == "complete" else row.state) or "?"
     checked = {None: "-", True: "yes", False: "NO"}
     return {
@@ -146,13 +144,21 @@ def _cells(row: AuditedTurn, unit: str) -> dict[str, str]:
         "prompt": one_line(row.prompt or "", EXCERPT),
         "model": one_line(_model(row), EXCERPT),
         "tokens": _tokens(row),
-        "credits": figures,
+        "credits": _credits(row),
         "cost": "?" if row.took is None else f"{row.took:,}",
         "ended": one_line(ended, EXCERPT),
         "origin": row.origin or "?",
         "as asked": checked[row.agrees],
         "order": checked[row.in_order],
     }
+
+
+def _credits(row: AuditedTurn) -> str:
+    """Return the credits that were left, with their limit if it is known."""
+    if row.credits_left is None:
+        return "?"
+    limit = "" if row.credits_limit is None else f" of {row.credits_limit:,}"
+    return f"{row.credits_left:,}{limit}"
 
 
 def _model(row: AuditedTurn) -> str:

@@ -7,6 +7,7 @@ literal, and nothing else does; a cell that went along, if its output in the fil
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -68,10 +69,11 @@ def value_findings(read: Notebook, unknown: Collection[int]) -> Iterator[Finding
     literals = _literals(read.cells)
     edited: dict[tuple[int, str], list[int]] = defaultdict(list)
     for saved, record in read.turns:
-        for value in () if saved.fault else record.values:
-            name = (
-                str(record.parameters.get("schema")) if value.kind == "format" else value.expression
-            )
+        if saved.fault:
+            continue
+        for value in record.values:
+            is_schema = value.kind == "format"
+            name = str(record.parameters.get("schema")) if is_schema else value.expression
             literal = literals.get(name)
             if literal is None or not literal.cell < saved.cell < first_unknown:
                 continue
@@ -87,29 +89,28 @@ def value_findings(read: Notebook, unknown: Collection[int]) -> Iterator[Finding
 
 def _literals(cells: Iterable[NotebookCell]) -> dict[str, Literal]:
     """Return the literals that one cell gives a name that nothing else binds or may change."""
-    bound: Counter[str] = Counter()
-    read: set[str] = set()
+    times_bound: Counter[str] = Counter()
+    names_read: set[str] = set()
     literals: dict[str, Literal] = {}
     for cell in cells:
-        bound.update(filter(None, (output_name(call.line) for call in cell.plan.commands)))
         tree = parsed_python(python_of(cell.source)) or ast.Module([], [])
-        bound.update(_bound_names(tree))
-        read.update(
-            node.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        )
-        for statement in tree.body:
-            match statement:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    literals |= _literal(cell.number, name, value)
-                case _:
-                    pass
+        variables = (output_name(call.line) for call in cell.plan.commands)
+        times_bound.update(name for name in variables if name)
+        times_bound.update(_bound_names(tree))
+        names_read |= _read_names(tree)
+        literals |= _assigned_literals(cell.number, tree)
     return {
         name: literal
         for name, literal in literals.items()
-        if bound[name] == 1 and not (isinstance(literal.value, dict) and name in read)
+        # Code that reads a dict may change it.
+        if times_bound[name] == 1 and not (isinstance(literal.value, dict) and name in names_read)
     }
+
+
+def _read_names(tree: ast.AST) -> set[str]:
+    """Return the names that code reads."""
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return {name.id for name in names if isinstance(name.ctx, ast.Load)}
 
 
 def _bound_names(tree: ast.AST) -> Iterator[str]:
@@ -128,12 +129,17 @@ def _bound_names(tree: ast.AST) -> Iterator[str]:
                 pass
 
 
-def _literal(cell: int, name: str, value: ast.expr) -> dict[str, Literal]:
-    """Return the literal of an assignment by its name; empty for other code."""
-    try:
-        return {name: Literal(cell, ast.literal_eval(value))}
-    except (ValueError, TypeError, RecursionError, MemoryError):
-        return {}
+def _assigned_literals(cell: int, tree: ast.Module) -> dict[str, Literal]:
+    """Return the literals that the statements of a cell give names, by these names."""
+    literals: dict[str, Literal] = {}
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                with contextlib.suppress(ValueError, TypeError, RecursionError, MemoryError):
+                    literals[name] = Literal(cell, ast.literal_eval(value))
+            case _:
+                pass
+    return literals
 
 
 # --- Cells that went along -----------------------------------------------------------------------
@@ -150,26 +156,26 @@ def _cell_findings(read: Notebook) -> Iterator[Finding]:
     if not sent:
         return
     texts = {cell.number: [*_texts(cell)] for cell in read.cells}
+    """The texts that each cell may have had in a request; none where its output is not plain."""
     digests = {_digest(text) for forms in texts.values() for text in forms}
     digests |= {_digest(template.markdown_text(source)) for source in read.markdown.values()}
-    owners = {cell.own: cell.number for cell in read.cells if cell.own}
+    numbers = {cell.own: cell.number for cell in read.cells if cell.own}
     edited: dict[int, list[int]] = defaultdict(list)
-    gone: list[int] = []
+    unknown: list[int] = []
     for asking, value in sent:
         if value.sha256 in digests:
             continue
-        place = owners.get(value.cell or "")
-        above = [place] if place is not None else [number for number in texts if number < asking]
-        # Without its output as it was, nobody can tell.
-        if value.kind == "markdown" or all(texts[number] for number in above):
-            edited[asking if place is None else place].append(asking)
+        number = numbers.get(value.cell or "")
+        candidates = [number] if number is not None else [cell for cell in texts if cell < asking]
+        if value.kind == "markdown" or all(texts[cell] for cell in candidates):
+            edited[asking if number is None else number].append(asking)
         else:
-            gone.append(asking)
-    for place, cells in edited.items():
-        yield Finding((place,), _edit_words(place, cells), is_fault=True)
-    if gone:
+            unknown.append(asking)
+    for number, cells in edited.items():
+        yield Finding((number,), _edit_words(number, cells), is_fault=True)
+    if unknown:
         words = "they sent a cell along whose output the file does not have as plain text"
-        yield Finding(tuple(gone), words, is_fault=False, is_checked=False)
+        yield Finding(tuple(unknown), words, is_fault=False, is_checked=False)
 
 
 def _edit_words(place: int, asking: Sequence[int]) -> str:
@@ -215,9 +221,8 @@ def _plain_text(output: Any) -> str | None:
     """Return an output's text if it is plain text; ``None`` for any other."""
     kind = json_at(output, "output_type")
     if kind == "stream":
-        return (
-            text_from_json(json_at(output, "text")) if json_at(output, "name") == "stdout" else None
-        )
+        is_printed = json_at(output, "name") == "stdout"
+        return text_from_json(json_at(output, "text")) if is_printed else None
     data = json_at(output, "data")
     if not isinstance(data, Mapping) or any(str(name).startswith("image/") for name in data):
         return None

@@ -29,7 +29,7 @@ from chatmagic.client.proxies import proxy_of
 from chatmagic.client.transport import HttpTransport
 from chatmagic.client.user_key_file import KEY_FILE_VARIABLE
 from chatmagic.errors import ChatError
-from chatmagic.models import Message
+from chatmagic.models import Credits, Message
 from chatmagic.protocol.api_key import redacted
 from chatmagic.protocol.request import Request
 from chatmagic.protocol.url import EMULATOR
@@ -240,21 +240,15 @@ def files(examination: Examination) -> Iterator[DoctorLine]:
     """
     state = platformdirs.user_state_path("chatmagic", appauthor=False)
     try:
-        there = next(path for path in (state, *state.parents) if path.exists())
-        with tempfile.TemporaryFile(dir=there) as file:
-            file.write(bytes(65_536))
+        _write_below(state)
     except OSError as error:
         words = f"nothing can be written to {state}: {error.strerror}"
         todo = "A shell saves its conversations there: make it writable, or set XDG_STATE_HOME."
         yield DoctorLine("!!" if examination.place == "doctor" else "!", "files", words, todo)
         return
-    named, _ = config.environment_setting(KEY_FILE_VARIABLE)
-    paths = [Path(named).expanduser()] if named else []
-    paths.append(key_store.open_store().file.path)
-    paths += sorted((state / "shell").glob("*.json"))
     modes = {
         path: path.stat().st_mode & 0o777
-        for path in paths
+        for path in _private_files(state)
         if os.name == "posix" and os.path.exists(path)  # noqa: PTH110 - in a closed folder, too
     }
     wrong = [f"{path} ({mode:03o})" for path, mode in modes.items() if mode & 0o077]
@@ -263,6 +257,25 @@ def files(examination: Examination) -> Iterator[DoctorLine]:
         yield DoctorLine("!", "files", f"others can read {', '.join(wrong)}", todo)
     else:
         yield DoctorLine("ok", "files", f"{counted(len(modes), 'private file')}, for you alone")
+
+
+def _write_below(folder: Path) -> None:
+    """Write a file that goes at once, in a folder or in the nearest folder above that is there.
+
+    Raises:
+        OSError: nothing can be written there.
+    """
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    with tempfile.TemporaryFile(dir=there) as file:
+        file.write(bytes(65_536))
+
+
+def _private_files(state: Path) -> list[Path]:
+    """Return the files that only their user may read: keys, and conversations from a shell."""
+    named, _ = config.environment_setting(KEY_FILE_VARIABLE)
+    paths = [Path(named).expanduser()] if named else []
+    paths.append(key_store.open_store().file.path)
+    return [*paths, *sorted((state / "shell").glob("*.json"))]
 
 
 def features(examination: Examination) -> Iterator[DoctorLine]:
@@ -348,13 +361,17 @@ def _ask(examination: Examination, halt: Halt) -> list[DoctorLine]:
     sending = Sending(client, request, request.digest(), "doctor", cell, halt=halt, receiver=watch)
     answer = exchange(sending, session.features)
     examination.has_asked = answer.is_sent
-    credits = answer.whole().credits
-    took = answer.took
-    cost = "its cost is not known" if took is None else f"it cost {counted(took, 'credit')}"
-    if credits is not None and credits.remaining is not None:
-        cost += f", {credits.remaining:,} are left"
+    cost = _cost_words(answer.took, answer.whole().credits)
     whole = DoctorLine("ok", "answer", f"a whole reply arrived; {cost}")
     return [whole, streaming(watch.count, watch.first, watch.last)]
+
+
+def _cost_words(took: int | None, credits: Credits | None) -> str:
+    """Return the cost of the question, and the credits that are left, as far as they are known."""
+    cost = "its cost is not known" if took is None else f"it cost {counted(took, 'credit')}"
+    if credits is None or credits.remaining is None:
+        return cost
+    return f"{cost}, {credits.remaining:,} are left"
 
 
 def streaming(fragments: int, first: float, last: float) -> DoctorLine:

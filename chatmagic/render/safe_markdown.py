@@ -9,7 +9,7 @@ typeset (:mod:`chatmagic.render.formula_allowlist`) stands in dollars; any other
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from markdown_it.renderer import RendererHTML
@@ -94,29 +94,33 @@ def code_block(code: str, language: str = "") -> str:
             as a page might draw a diagram for others.
     """
     language = language.lower() if language.lower() in markdown.COLOURED else ""
-    return fenced_text(f"{_IN_CODE.sub(_apart, visible(code))}\n", language)
+    return fenced_text(f"{_IN_CODE.sub(_with_joiner, visible(code))}\n", language)
 
 
 def _typed(line: str) -> str:
+    """Return a line as typed, its indent as spaces that no page folds."""
     indent = len(line) - len(line.lstrip())
     return "&#160;" * indent + _at_line_start(_escaped(line.strip()))
 
 
 def _escaped(text: str) -> str:
-    return _SIGN.sub(_reference, _DELIMITER.sub(_apart, text))
+    """Return a text in which no character acts inside a line of Markdown."""
+    return _SIGN.sub(_as_reference, _DELIMITER.sub(_with_joiner, text))
 
 
 def _at_line_start(inline: str) -> str:
     """Return inline Markdown whose lines begin no block."""
-    inline = _LINE_SIGN.sub(_reference, inline)
+    inline = _LINE_SIGN.sub(_as_reference, inline)
     return _NUMBER.sub(lambda match: f"{match[1]}&#{ord(match[2])};", inline)
 
 
-def _reference(match: re.Match[str]) -> str:
+def _as_reference(match: re.Match[str]) -> str:
+    """Return a character as its HTML reference, which no Markdown takes for a sign."""
     return f"&#{ord(match[0])};"
 
 
-def _apart(match: re.Match[str]) -> str:
+def _with_joiner(match: re.Match[str]) -> str:
+    """Return a text with a joiner behind it, so that it makes no sign with what follows."""
     return match[0] + JOINER
 
 
@@ -153,6 +157,7 @@ class _MarkdownWriter:
     """Writer of a reply's blocks, with a method for each type; it remembers the headings above."""
 
     def __init__(self) -> None:
+        """Write nothing yet."""
         self._above: list[int] = []
         self._in_table = False
         self._addresses = 0  # characters of the addresses written so far
@@ -163,33 +168,40 @@ class _MarkdownWriter:
         Args:
             blocks: the blocks.
         """
-        written = list[str]()
+        written: list[str] = []
         for place, block in enumerate(blocks):
             kind = block.token.type.removesuffix("_open")
-            # In a tight list no empty line stands between an item's text and its inner list.
-            is_tight = place and blocks[place - 1].token.hidden and kind.endswith("_list")
-            written.append(("\n" if is_tight else "\n\n") * bool(place))
-            written.append(getattr(self, f"write_{kind}", self._words)(block))
+            if place > 0:
+                # In a tight list no empty line stands between an item's text and its inner list.
+                is_tight = blocks[place - 1].token.hidden and kind.endswith("_list")
+                written.append("\n" if is_tight else "\n\n")
+            write = getattr(self, f"write_{kind}", self._words)
+            written.append(write(block))
         return "".join(written)
 
     def write_heading(self, block: _Block) -> str:
+        """Return a heading, at a level that skips none below the headings above."""
         level = int(block.token.tag[1])
         self._above = [*(other for other in self._above if other < level), level]
         return f"{'#' * int(markdown.heading_tag(self._above)[1])} {self._words(block)}"
 
     def write_hr(self, _: _Block) -> str:
+        """Return a line across the page."""
         return "___"
 
     def write_fence(self, block: _Block) -> str:
+        """Return a block of code."""
         token = block.token
         return code_block(token.content.removesuffix("\n"), markdown.language_name(token.info))
 
     write_code_block = write_fence
 
     def write_blockquote(self, block: _Block) -> str:
+        """Return a quotation."""
         return _indented("> ", "> ", self.blocks(block.inside))
 
     def write_formula(self, block: _Block) -> str:
+        """Return a formula; as code if no page may typeset it."""
         return self._formula(block.token) or code_block(block.token.markup)
 
     def _words(self, block: _Block) -> str:
@@ -198,11 +210,13 @@ class _MarkdownWriter:
         return _at_line_start("".join(inline))
 
     def write_bullet_list(self, block: _Block) -> str:
+        """Return a list with its marks, or its numbers."""
         first = int(block.token.attrs.get("start", 1))
         is_ordered = block.token.type == "ordered_list_open"
         items = []
         for number, item in enumerate(block.inside, first):
-            mark = f"{number if is_ordered else ''}{item.token.markup} "
+            sign = item.token.markup
+            mark = f"{number}{sign} " if is_ordered else f"{sign} "
             items.append(_indented(mark, " " * len(mark), self.blocks(item.inside)))
         is_tight = all(part.token.hidden for item in block.inside for part in item.inside[:1])
         return ("\n" if is_tight else "\n\n").join(items)
@@ -210,6 +224,7 @@ class _MarkdownWriter:
     write_ordered_list = write_bullet_list
 
     def write_table(self, block: _Block) -> str:
+        """Return a table; the sides of its columns are those of the first row."""
         self._in_table = True
         rows = [row.inside for part in block.inside for row in part.inside]
         lines = [f"| {' | '.join(map(self._words, row))} |" for row in rows]
@@ -219,27 +234,34 @@ class _MarkdownWriter:
         return "\n".join(lines)
 
     def _inline(self, tokens: Sequence[Token]) -> str:
+        """Return a line of text with its links, pictures, code and formulas."""
+        written = ""
         parts: list[str] = []
-        is_formula = False  # whether a formula ends what is written
-        ends: list[str] = []  # the ends of the open links
+        for part in self._inline_parts(tokens):
+            if part:
+                parts.append(_behind_formula(part) if written.endswith("$") else part)
+                written = part
+        return "".join(parts)
+
+    def _inline_parts(self, tokens: Sequence[Token]) -> Iterator[str]:
+        """Yield the parts of a line of text; a link in a link is only its text."""
+        ends: list[str] = []
+        """What is written where each open link ends."""
         for place, token in enumerate(tokens):
             if token.type == "link_open":
-                text = markdown.text_of_link(tokens, place)
-                part, end = ("", "") if ends else self._link(str(token.attrs["href"]), text)
+                begin = ""
+                end = ""
+                if not ends:
+                    text = markdown.text_of_link(tokens, place)
+                    begin, end = self._link(str(token.attrs["href"]), text)
                 ends.append(end)
+                yield begin
             elif token.type == "link_close":
-                part = ends.pop()
+                yield ends.pop()
             elif token.type == "image":
-                part = self._image(token, in_link=bool(ends))
+                yield self._image(token, in_link=bool(ends))
             else:
-                part = self._part(token)
-            if is_formula and part[:1].isdigit():
-                part = f"&#{ord(part[0])};{part[1:]}"  # before a digit no dollar ends a formula
-            elif is_formula and part.startswith("$"):
-                part = f"{JOINER}{part}"  # two formulas must not make one "$$"
-            parts.append(part)
-            is_formula = part.endswith("$") if part else is_formula
-        return "".join(parts)
+                yield self._part(token)
 
     def _link(self, href: str, text: str) -> tuple[str, str]:
         """Return the Markdown before and after a link's text.
@@ -253,7 +275,7 @@ class _MarkdownWriter:
         note = _escaped(links.link_note(text, href))
         if not links.target(href):
             return "", note
-        return "[", f"{note}](<{_IN_ADDRESS.sub(_reference, href)}>)"
+        return "[", f"{note}](<{_IN_ADDRESS.sub(_as_reference, href)}>)"
 
     def _image(self, token: Token, *, in_link: bool) -> str:
         """Return a picture as a link to it."""
@@ -264,6 +286,7 @@ class _MarkdownWriter:
         return f"{before}{_escaped(f'image: {name}')}{after}"
 
     def _part(self, token: Token) -> str:
+        """Return a part of a line that is neither a link nor a picture."""
         match token.type:
             case "text":
                 return _escaped(token.content)
@@ -278,29 +301,39 @@ class _MarkdownWriter:
         return _BREAKS.get(token.type, token.markup)
 
     def _code(self, code: str) -> str:
+        """Return code in a line; as text if it has backticks of several lengths."""
         code = code.replace("\n", " ")
-        runs = set(map(len, re.findall("`+", code)))
         if not code.strip():
             return "&#160;"
-        if len(runs) > 1 or (self._in_table and "|" in code):
+        lengths = {len(run) for run in re.findall("`+", code)}
+        if len(lengths) > 1 or (self._in_table and "|" in code):
             return _escaped(code.strip())
-        marks = "`" if 1 not in runs else "``"
+        marks = "``" if 1 in lengths else "`"
         pad = " " if code[0] in " `" or code[-1] in " `" else ""
-        return f"{marks}{pad}{_IN_CODE.sub(_apart, code)}{pad}{marks}"
+        return f"{marks}{pad}{_IN_CODE.sub(_with_joiner, code)}{pad}{marks}"
 
     def _formula(self, token: Token) -> str:
         """Return a formula in dollars; empty if no page may typeset it."""
-        tex = "" if _ENDS.search(token.content) else formula_allowlist.typeset_form(token.content)
-        tex = _OUTER.sub(_inner, " ".join(tex.split())).strip()
-        is_cut = self._in_table and "|" in tex
-        if (
-            not tex
-            or is_cut
-            or ("\\tag" in tex and ("\\begin" in tex or not token.meta["display"]))
-        ):
+        if _ENDS.search(token.content):
             return ""
-        marks = "$$" if token.meta["display"] else "$"
+        tex = formula_allowlist.typeset_form(token.content)
+        tex = _OUTER.sub(_inner, " ".join(tex.split())).strip()
+        is_display = bool(token.meta["display"])
+        is_cut_by_table = self._in_table and "|" in tex
+        has_lost_tag = "\\tag" in tex and ("\\begin" in tex or not is_display)
+        if not tex or is_cut_by_table or has_lost_tag:
+            return ""
+        marks = "$$" if is_display else "$"
         return f"{marks}{_IN_FORMULA.sub(lambda match: f'{match[0]} ', tex)}{marks}"
+
+
+def _behind_formula(part: str) -> str:
+    """Return a part of a line that follows a formula, so that the formula ends before it."""
+    if part[:1].isdigit():
+        return f"&#{ord(part[0])};{part[1:]}"  # before a digit no dollar ends a formula
+    if part.startswith("$"):
+        return f"{JOINER}{part}"  # two formulas must not make one "$$"
+    return part
 
 
 def _inner(match: re.Match[str]) -> str:

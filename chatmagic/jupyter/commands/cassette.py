@@ -53,25 +53,30 @@ def cassette_of(session: Session) -> ActiveCassette:
 
 def _chosen(kernel: Kernel, given: Arguments) -> str:
     """Choose the cassette that a line names, or none, and return the text to print."""
+    options = _options_of(kernel, given)
+    kernel.choose_by_command(options)
+    before = cassette_of(kernel.session).current
+    summary = change_cassette(kernel.session, off=options.off)
+    chosen = "No cassette is chosen here."
+    if options.file is not None:
+        chosen = f"Cassette chosen here: {Path(options.file).name}. Mode {_mode_words(options)}."
+    lines = [f"{chosen} %chat_cassette shows the one in use."]
+    if options.off and summary and before is not None and before.config.mode == "refresh":
+        lines += [summary, *_refreshed(before)]
+    return "\n".join([*lines, *_news(kernel.session)])
+
+
+def _options_of(kernel: Kernel, given: Arguments) -> CassetteOptions:
+    """Return the choice that a line makes; without a file it keeps the one chosen before."""
     last = kernel.command_choice(CassetteOptions) or CassetteOptions()
     off = "--off" in given.options
-    options = CassetteOptions(
+    return CassetteOptions(
         None if off else given.words or last.file,
         next((mode for mode in CASSETTE_MODES if f"--{mode}" in given.options), None),
         given.options.get("--else"),
         by_order="--by-order" in given.options,
         off=off,
     )
-    kernel.choose_by_command(options)
-    before = cassette_of(kernel.session).current
-    summary = change_cassette(kernel.session, off=off)
-    chosen = "No cassette is chosen here."
-    if options.file is not None:
-        chosen = f"Cassette chosen here: {Path(options.file).name}. Mode {_mode_words(options)}."
-    lines = [f"{chosen} %chat_cassette shows the one in use."]
-    if off and summary and before is not None and before.config.mode == "refresh":
-        lines += [summary, *_refreshed(before)]
-    return "\n".join([*lines, *_news(kernel.session)])
 
 
 def _refreshed(cassette: Cassette) -> list[str]:
@@ -119,7 +124,8 @@ def _mode_words(options: CassetteOptions) -> str:
     The words do not tell who decides in this kernel, so that a notebook prints the same when it is
     recorded and when it is replayed.
     """
-    person, program = (resolve({}, options, interactive=watched) for watched in (True, False))
+    person = resolve({}, options, interactive=True)
+    program = resolve({}, options, interactive=False)
     if person is None or program is None:
         return "live"
     if person.mode != program.mode:
@@ -177,19 +183,20 @@ def _prune(kernel: Kernel, given: Arguments) -> str:
     if cassette is None:
         raise given.command.refusal("No cassette is in use, so there is nothing to prune.")
     prune = partial(cassette.prune, sure=is_sure)
-    gone = kernel.session.lock.alone("a change of the cassette", prune)
+    unused = kernel.session.lock.alone("a change of the cassette", prune)
     name = cassette.config.name
-    if not gone:
-        used = f"{name} holds only exchanges that this kernel's cells used last."
-        return "\n".join([*_news(kernel.session), used])
-    done = (
-        f"Removed {counted(len(gone), 'exchange')} from {name}."
-        if is_sure
-        else f"This kernel's cells did not use {counted(len(gone), 'exchange')} of the "
-        f"{len(cassette.interactions):,} in {name} when they last ran. "
-        "Nothing was removed: %chat_cassette --prune --yes removes what is listed."
-    )
-    return "\n".join([*_news(kernel.session), *map(_line, gone), done])
+    count = counted(len(unused), "exchange")
+    if not unused:
+        words = f"{name} holds only exchanges that this kernel's cells used last."
+    elif is_sure:
+        words = f"Removed {count} from {name}."
+    else:
+        words = (
+            f"This kernel's cells did not use {count} of the {len(cassette.interactions):,} in "
+            f"{name} when they last ran. "
+            "Nothing was removed: %chat_cassette --prune --yes removes what is listed."
+        )
+    return "\n".join([*_news(kernel.session), *map(_line, unused), words])
 
 
 def _line(recorded: Interaction) -> str:

@@ -66,30 +66,41 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
     """
     rows = [row for row in ledger if row.service == service]
     meter = ledger.meter(service)
+    limits = ledger.limit_words()
     if not rows:
         to = f" to {service}" if ledger.rows else ""
-        none = f"No request was sent from this kernel{to} yet."
-        return tables.page(none, *ledger.limit_words(), name="Usage")
+        return tables.page(f"No request was sent from this kernel{to} yet.", *limits, name="Usage")
     lately = _lately(meter)
     sentence = f"{counted(len(rows), 'request')} of this kernel to {service}"
     sentence += f": {lately}." if lately else "."
-    captions = []
-    heads = _HEADS if meter.latest else _HEADS[:_TOLD_ALWAYS]
-    if meter.latest:
-        captions.append(
-            f"Counted alone: no other request of this kernel has a part in this cost; {OTHERS}."
-        )
-    if (more := len(rows) - MOST_SHOWN) > 0:
-        captions.append(f"The latest {MOST_SHOWN}; session.ledger has {more:,} more.")
-    shown = rows[-MOST_SHOWN:]
-    cells = [row[: len(heads)] for row in map(_cells, shown, [None, *shown])]
-    table = tables.table(heads, cells, "Requests")
-    limits = ledger.limit_words()
+    table = _request_table(rows, has_credits=bool(meter.latest))
+    captions = _captions(len(rows), has_credits=bool(meter.latest))
     if len(rows) < LEAST_PLOTTED:
         return tables.page(sentence, *limits, table, *captions, name="Usage")
     html, text = tables.folded("Each request as a table", table, *captions)
     plot = _plot(meter.credits, rows[-MOST_PLOTTED:])
     return tables.page(sentence, *limits, (plot + html, text), name="Usage")
+
+
+def _request_table(rows: Sequence[LedgerRow], *, has_credits: bool) -> tuple[str, str]:
+    """Return the table of the latest requests, with figures of credits if there are any."""
+    heads = _HEADS if has_credits else _HEADS[:_TOLD_ALWAYS]
+    shown = rows[-MOST_SHOWN:]
+    cells = [row[: len(heads)] for row in map(_cells, shown, [None, *shown])]
+    return tables.table(heads, cells, "Requests")
+
+
+def _captions(count: int, *, has_credits: bool) -> list[str]:
+    """Return the lines below the table of the latest of this number of requests."""
+    captions = []
+    if has_credits:
+        captions.append(
+            f"Counted alone: no other request of this kernel has a part in this cost; {OTHERS}."
+        )
+    more = count - MOST_SHOWN
+    if more > 0:
+        captions.append(f"The latest {MOST_SHOWN}; session.ledger has {more:,} more.")
+    return captions
 
 
 def _lately(meter: Meter) -> str:
@@ -101,18 +112,22 @@ def _lately(meter: Meter) -> str:
     left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"
     if not costs:
         return f"{left}; the cost of a turn is known from the second answer on"
+    turns = meter.turns_left(credits.remaining)
+    if turns == 0:
+        left += ", not enough for one more such turn"
+    elif turns is not None:
+        left += f", enough for about {counted(turns, 'more such turn')}"
+    return f"{_cost_words(costs)}; {left}"
+
+
+def _cost_words(costs: Sequence[int]) -> str:
+    """Return the cost of the last turns, in words."""
     low = min(costs)
     high = max(costs)
     took = counted(high, "credit") if low == high else f"{low:,} to {high:,} credits"
     if len(costs) == 1:
-        cost = f"the last turn cost {took}"
-    else:
-        cost = f"the last {len(costs)} turns cost {took} each"
-    turns = meter.turns_left(credits.remaining)
-    more = "" if turns is None else f", enough for about {counted(turns, 'more such turn')}"
-    if turns == 0:
-        more = ", not enough for one more such turn"
-    return f"{cost}; {left}{more}"
+        return f"the last turn cost {took}"
+    return f"the last {len(costs)} turns cost {took} each"
 
 
 def _plot(credits: Credits | None, rows: Sequence[LedgerRow]) -> str:
@@ -128,13 +143,15 @@ def _cells(row: LedgerRow, before: LedgerRow | None) -> tuple[str, ...]:
 
     The emulator's rows have no time, so that outputs repeat.
     """
-    day = "" if before and before.time.date() == row.time.date() else f"{row.time:%Y-%m-%d} "
+    time = f"{row.time:%H:%M:%S}"
+    if before is None or before.time.date() != row.time.date():
+        time = f"{row.time:%Y-%m-%d} {time}"
     tokens = (row.prompt_tokens, row.completion_tokens)
     figures = (row.before, row.after, row.took)
     return (
         f"{row.number:,}",
-        "" if row.service == EMULATOR else f"{day}{row.time:%H:%M:%S}",
-        row.entry + (f" ({row.error})" if row.error else ""),
+        "" if row.service == EMULATOR else time,
+        f"{row.entry} ({row.error})" if row.error else row.entry,
         *("" if count is None else f"{count:,}" for count in tokens),
         *("?" if figure is None else f"{figure:,}" for figure in figures),
         _SURE[row.sure],

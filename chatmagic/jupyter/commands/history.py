@@ -8,6 +8,7 @@ from typing import Final
 from chatmagic.conversation import record
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.options import Option
+from chatmagic.conversation.window import Window
 from chatmagic.jupyter import change_words, reply_views, request_display, transcript
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
@@ -22,27 +23,22 @@ def _history(kernel: Kernel, given: Arguments) -> None:
     shows all turns. ``%chat_history WORD`` lists the turns with the word in prompt or reply; a
     number in quotes is a word, too.
     """
-    owner, _ = kernel.cell()
-    here = kernel.window(kernel.settings.last)
-    is_one = len(kernel.session.conversation.threads) == 1
-    conversation = kernel.session.conversation.of_thread(here.thread)
+    window = kernel.window(kernel.settings.last)
+    conversation = kernel.session.conversation.of_thread(window.thread)
     turns = conversation.turns
-    pages = kernel.pages
-    owners = [turn.owner for turn in turns if turn.owner is not None]
-    notebooks = pages.names(owners)
-    typed = given.line.strip()
-    word = typed if typed[:1] in {'"', "'"} else given.words
-    span = re.fullmatch(r"(\d+)-(\d+)", word)
-    if span and not 1 <= int(span[1]) <= int(span[2]) <= len(turns):
-        span = None  # such as a date, which is a word to search for
     if given.options:
         number = given.turn_number(len(turns))
         reply_views.show_html(*request_display.request_of(conversation, number))
-    elif not word or span:
-        order = transcript.AS_ON_PAGE if owner in pages.cells else transcript.AS_RUN
-        order = order if is_one else f"in the thread {here.thread}, {order}"
-        listed = span and (int(span[1]), int(span[2]))
-        reply_views.show_html(*transcript.listing(conversation, order, notebooks, here, listed))
+        return
+    owners = [turn.owner for turn in turns if turn.owner is not None]
+    notebooks = kernel.pages.names(owners)
+    typed = given.line.strip()
+    is_quoted = typed[:1] in {'"', "'"}
+    word = typed if is_quoted else given.words
+    span = _span(word, len(turns))
+    if not word or span:
+        order = _order_words(kernel, window)
+        reply_views.show_html(*transcript.listing(conversation, order, notebooks, window, span))
     elif word == "all":
         reply_views.show_html(*transcript.turns_in_full(conversation, turns, notebooks))
     elif re.fullmatch(r"[+-]?\d+", word):
@@ -50,6 +46,30 @@ def _history(kernel: Kernel, given: Arguments) -> None:
         reply_views.show_html(*transcript.turns_in_full(conversation, (turn,), notebooks))
     else:
         reply_views.show_html(*transcript.matches(conversation, given.words, notebooks))
+
+
+def _span(word: str, count: int) -> tuple[int, int] | None:
+    """Return the first and the last turn of a span such as ``1-100``; ``None`` for other words.
+
+    Args:
+        word: the words of the line.
+        count: number of turns; a span outside of them is a word to search for, such as a date.
+    """
+    match = re.fullmatch(r"(\d+)-(\d+)", word)
+    if match is None:
+        return None
+    first = int(match[1])
+    last = int(match[2])
+    return (first, last) if 1 <= first <= last <= count else None
+
+
+def _order_words(kernel: Kernel, window: Window) -> str:
+    """Return words on the order of the listed turns, and on their thread if there are several."""
+    owner, _ = kernel.cell()
+    order = transcript.AS_ON_PAGE if owner in kernel.pages.cells else transcript.AS_RUN
+    if len(kernel.session.conversation.threads) == 1:
+        return order
+    return f"in the thread {window.thread}, {order}"
 
 
 def _undo(kernel: Kernel, _: Arguments) -> None:
