@@ -116,14 +116,16 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Have every second worker of ``-n`` read the files from the last to the first.
+    """Have each worker of ``-n`` begin to read the files at another place.
 
-    In a fresh clone nothing is compiled: so what one worker compiles the other one finds.
+    In a fresh clone nothing is compiled: so what one worker compiles the others find.
     """
     report = yield
-    worker = getattr(collector.config, "workerinput", {}).get("workerid", "gw0")
-    if int(worker.removeprefix("gw")) % 2 and isinstance(collector, pytest.Directory):
-        report.result.reverse()
+    given = getattr(collector.config, "workerinput", {"workerid": "gw0", "workercount": 1})
+    if isinstance(collector, pytest.Directory):
+        number = int(given["workerid"].removeprefix("gw"))
+        first = len(report.result) * number // given["workercount"]
+        report.result = report.result[first:] + report.result[:first]
     return report
 
 
