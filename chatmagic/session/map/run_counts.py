@@ -80,7 +80,7 @@ class RunCounts:
         Args:
             latest: the time of the file's latest answer before the run; ``None`` if unknown.
         """
-        asked = f"{counted(self.sent, 'row')} sent" if self.sent else "nothing was sent"
+        asked = f"{counted(self.sent, 'request')} sent" if self.sent else "nothing was sent"
         when = "" if latest is None else f", of {_day(latest)}"
         kept = f"{self.from_file:,} of {counted(self.read, 'answer')} from {self.file_name}"
         return f"{kept}{when}; {asked}. Another file=… asks all rows anew."

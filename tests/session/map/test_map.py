@@ -191,7 +191,7 @@ def test_a_torn_line_costs_its_row_alone(
     assert service.prompts[4:] == ["b", "c"]
     assert told == [
         f"1 line of {path.name} unreadable; such rows are asked again.",
-        f"2 of 4 answers from {path.name}, of today; 2 rows sent. {ANEW}",
+        f"2 of 4 answers from {path.name}, of today; 2 requests sent. {ANEW}",
     ]
 
 
@@ -208,7 +208,7 @@ def test_a_second_call_says_what_it_did(
     assert len(service.bodies) == 60
     told.clear()
     asking.map("{{ it }}", range(61), yes=True, file="q.jsonl", block=False).result()
-    assert told == [f"60 of 61 answers from q.jsonl, of today; 1 row sent. {ANEW}"]
+    assert told == [f"60 of 61 answers from q.jsonl, of today; 1 request sent. {ANEW}"]
     told.clear()
     monkeypatch.setattr(JobFile, "latest", datetime(2025, 8, 29, tzinfo=UTC))
     asking.map("{{ it }}", range(61), yes=True, file="q.jsonl")

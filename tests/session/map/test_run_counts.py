@@ -61,7 +61,7 @@ def test_the_lines_at_the_end() -> None:
     day = datetime(2026, 8, 29, 12, tzinfo=UTC)
     again = "Another file=… asks all rows anew."
     assert MUCH.from_file_line(day) == (
-        f"1,000 of 1,500 answers from q.jsonl, of 29 August 2026; 210 rows sent. {again}"
+        f"1,000 of 1,500 answers from q.jsonl, of 29 August 2026; 210 requests sent. {again}"
     )
     all_there = replace(MUCH, read=1_000, sent=0)
     assert all_there.from_file_line(None) == (
