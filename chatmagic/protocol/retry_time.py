@@ -86,7 +86,7 @@ _IN_FRONT: Final = (
     r"|seconds?|secs?|time|to|until|before){0,4}"
 )
 _RETRY_NAME: Final = (
-    rf"{_IN_FRONT}(?:retry(?:able)?(?:after|delay|wait|time|in|at)?|try(?:again)?(?:in|after|at)"
+    rf"{_IN_FRONT}(?:retry(?:(?:able)?(?:after|delay|wait|time|in|at))?|try(?:again)?(?:in|after|at)"
     r"|reset(?:after|s?in)|wait(?:for|time|until)?|estimated(?:in|at|time|wait)?|ttl|sleep(?:for)?"
     r"|(?:backoff|cooldown|pause|delay|penalty)(?:in|after|at|time|for|until)?|msbeforenext|limitnext"
     r"|(?:available|allowed|blocked|unblocked|locked|banned|throttled|suspended|limited)"
@@ -97,8 +97,11 @@ _RETRY_NAME: Final = (
     rf"(?:{_MILLISECONDS}|s|secs?|seconds?|minutes?)?"
 )
 """Names of headers and fields that tell a wait, whatever was refused."""
-_RESET_NAME: Final = r"[a-z0-9]{0,40}resets?(?:[a-z0-9]{0,40})"
-"""Names of headers and fields that tell the end of a limit's window."""
+_RESET_NAME: Final = (
+    r"[a-z0-9]{0,40}(?<!p)resets?(?!count|duration|every|interval|period|policy|url|window)"
+    r"[a-z0-9]{0,40}"
+)
+"""Names of headers and fields that tell the end of a limit's window, and not its length."""
 _WORDS: Final = (
     r"(?ai)\b(?:again|retry|retrying|retried|wait|waiting|resets?|available|expires?|replenished"
     r"|refreshed|renewed|lifted|unlocks?|unblocked|allowed|blocked|throttled|cool[ -]?down"
@@ -110,7 +113,7 @@ _WORDS: Final = (
 _BARE_WORDS: Final = (
     r"(?ai)\b(?:(?:retry|again)[ _-]?(?:after|in|delay)(?:[ _-]?(?:in )?seconds)?(?=[\s:={(\"'])"
     r"|(?:retry|wait)(?=\s?[:=])|reached(?=\|))[\s:={(\"'|]{1,9}(?:seconds:\s)?"
-    r"(?P<when>\d{1,13}(?:\.\d{1,9})?)\b"
+    r"(?P<when>\d{1,13}(?:\.\d{1,9})?)\b(?!,\d)"
 )
 """A number without its unit, which only these words announce; "reached|1767259805" of Claude."""
 _WORDS_BEHIND: Final = (
@@ -125,7 +128,7 @@ _ANNOUNCED: Final = (
     rf"|~\s?)?|等待\s?)(?P<when>{_DURATION})"
 )
 """A duration in a sentence of other words, or of another language."""
-_AT_THE_END: Final = rf"(?ai)[,;:(]\s?(?P<when>{_DURATION})\)?[.!]?\Z"
+_AT_THE_END: Final = rf"(?ai)(?:(?<!\d)[:;(]|[,:;]\s)\s?(?P<when>{_DURATION})\)?[.!]?\Z"
 """A duration alone at the end, as in "rate limited, 5s"."""
 _NOT_ANNOUNCED: Final = (
     r"(?ai)\d\s?(?:[a-z]{1,20}\s){0,2}(?:calls?|credits?|images?|messages?|prompts?|queries"
@@ -216,7 +219,7 @@ def limit_reset(
         if folded == "ratelimit":
             text = next(value for key, value in headers if key.lower() == name)
             limits = list(_limits(text[: LONGEST_VALUE * 10], written))
-        elif "reset" in folded and not _is_retry(folded):
+        elif re.fullmatch(_RESET_NAME, folded) and not _is_retry(folded):
             limits = _resets(headers, name, written)
         else:
             continue

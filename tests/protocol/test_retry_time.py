@@ -124,6 +124,10 @@ def test_other_headers_name_a_wait(header: str, wait: float | None) -> None:
         ("X-RateLimit-Reset: never", None),
         ("X-RateLimit-Reset: Thu Feb 31 2026 10:30:05 GMT+0100", None),
         ("X-RateLimit-Limit: 5", None),
+        # The length of a window is no wait.
+        ("X-RateLimit-Reset-Interval: 3600", None),
+        ("X-RateLimit-Reset-Period: 3600", None),
+        ("X-RateLimit-Window-Reset: 5", 5),
     ],
 )
 def test_a_limit_names_its_end(headers: str, wait: float | None) -> None:
@@ -183,6 +187,7 @@ def test_a_sentence_names_a_wait(words: str, wait: float | None) -> None:
         ({"resetAt": "2026-01-01T09:30:05Z"}, None, 5),
         ({"resets_at": 1767259805}, None, 5),
         ({"retry_after": True, "reset": None, "retry": "yes"}, None, None),
+        ({"retryable": 1, "presets": 5, "quota_reset_window": 3600}, None, None),
         ("retry_after", None, None),
     ],
 )
@@ -388,6 +393,7 @@ def test_a_refusal_names_a_wait_in_any_form(header: str, body: object, words: st
         ("Your limit will reset at 2026-01-01 17:30:05", None),
         ("Your limit will reset at 2026-01-01 17:30:05 UTC", 28_805),
         ("Retry at 9767259805", None),
+        ("Try again in 1,500 ms", None),
     ],
 )
 def test_numbers_may_be_words(words: str, wait: float | None) -> None:
