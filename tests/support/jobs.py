@@ -24,13 +24,13 @@ from chatmagic.protocol.request import Request
 from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask
 from chatmagic.session.map.job import Job
-from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.row_asker import JobOptions
 from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.map.rows import Rows
 from chatmagic.session.map.run_state import Clock
+from chatmagic.session.map.shared_files import SharedFile
 from chatmagic.session.meter import Meter
 
 PATIENCE = 60.0
@@ -181,7 +181,7 @@ class Rig:
     def job(self, rows: Iterable[object], answer: Answer | None = None, **how: Any) -> Job:
         """Give the job of some rows, with two threads; an empty row is not sent."""
         self.asking.answer = answer or self.asking.answer
-        file = JobFile(self.path).open()
+        file = SharedFile(self.path).open()
         ask = Ask("{{ it }}", model=self.model, history=False)
         setup = ServiceSetup(Endpoint("https://a", "none", None, "the test"))
         template = RowTemplate(ask, self.asking.environment, setup)

@@ -14,7 +14,6 @@ from chatmagic.errors import (
 )
 from chatmagic.safe_text import counted
 from chatmagic.session.environment import Environment
-from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.progress import Progress
 from chatmagic.session.map.repeats import together
 from chatmagic.session.map.results import error_place, with_replies
@@ -26,6 +25,7 @@ from chatmagic.session.map.rows import Rows
 from chatmagic.session.map.rows_to_ask import RowsToAsk
 from chatmagic.session.map.run_counts import RunCounts
 from chatmagic.session.map.run_state import NAP, Clock
+from chatmagic.session.map.shared_files import SharedFile
 from chatmagic.session.worker import Worker
 
 
@@ -50,7 +50,7 @@ class Job:
         template: RowTemplate,
         sender: RowSender,
         rows: Rows,
-        file: JobFile,
+        file: SharedFile,
         options: JobOptions,
         *,
         clock: Clock | None = None,
@@ -196,7 +196,7 @@ class Job:
         """Tell what came from the file, and how many rows failed."""
         counts = self.counts
         if counts.from_file and self.sender.replayed is None:
-            notify(self.sender.environment, counts.from_file_line(self.file.latest))
+            notify(self.sender.environment, counts.from_file_line(self.file.index.latest))
         if counts.failed:
             notify(self.sender.environment, counts.failed_line(self._error_place))
 

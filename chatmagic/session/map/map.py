@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, TypedDict
 from chatmagic.conversation.question import Format
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.safe_text import counted
+from chatmagic.session.environment import Environment
 from chatmagic.session.map.job import Job, notify
 from chatmagic.session.map.row_asker import JobOptions
 from chatmagic.session.map.row_sender import RowSender
@@ -100,47 +101,83 @@ def run(template: RowTemplate, sender: RowSender, source: object, options: MapOp
         ChatInterrupted: a person stopped it.
     """
     rows = Rows(source)
-    environment = sender.environment
-    is_replay = sender.replayed is not None
     template.columns.refuse_taken(source)
     name = options.file or f"map-{template.digest[:12]}.jsonl"
     path = Path(name).expanduser().absolute()
-    others = beside(path, replays=is_replay)
-    if is_replay:
-        kept = SharedFile(path, others, replays=True)
-        kept.read()
-    else:
-        kept = opened(path, others, head=template.head.text, access="refuses")
+    file: SharedFile | None = None
     job: Job | None = None
     try:
-        job = Job(template, sender, rows, kept, options)
-        if not is_replay:
-            sender.ledger.refuse_wrong_limits()  # raises for a wrong one before anything is sent
-            if not options.yes and not (job.to_ask.knows_all and not job.to_ask.first):
-                _agree(quote(job))
-        if kept.path != path:
-            notify(
-                environment,
-                f"There are no file locks here: answers go to {kept.path.name}, beside "
-                f"{path.name}; both are read.",
-            )
-        if kept.unread:
-            lines = counted(kept.unread, "line")
-            notify(
-                environment, f"{lines} of {kept.path.name} unreadable; such rows are asked again."
-            )
-        if kept.edited:
-            lines = counted(kept.edited, "line")
-            notify(environment, f"{lines} of {kept.path.name} edited; such rows are asked again.")
+        file = _file(path, template, sender)
+        job = Job(template, sender, rows, file, options)
+        if sender.replayed is None:
+            _refuse_unwanted(job, options)
+        _tell_of(file, path, sender.environment)
         if options.block:
-            return job.run(is_watched=environment.is_watched())
+            return job.run(is_watched=sender.environment.is_watched())
         job.start()
         return job
     finally:
-        # For an interrupt anywhere; otherwise the job closes the file itself.
-        if job is None or not job.is_running:
-            kept.close()
+        close_unless_running(file, job)
         sender.ledger.tell()
+
+
+def _file(path: Path, template: RowTemplate, sender: RowSender) -> SharedFile:
+    """Return the file of a map, with the answers that are there, open unless it is replayed.
+
+    Raises:
+        InputError: it cannot be read or written, another job has it, or it is another file.
+    """
+    is_replay = sender.replayed is not None
+    others = beside(path, replays=is_replay)
+    if not is_replay:
+        return opened(path, others, head=template.head.text, access="refuses")
+    file = SharedFile(path, others, replays=True)
+    file.read()
+    return file
+
+
+def _refuse_unwanted(job: Job, options: MapOptions) -> None:
+    """Raise an error if the limits are wrong, or the user does not want to ask.
+
+    Raises:
+        InputError: a limit is wrong, the answer is no, or nobody can answer.
+        ChatInterrupted: the question was interrupted.
+    """
+    job.sender.ledger.refuse_wrong_limits()
+    is_nothing_to_ask = job.to_ask.knows_all and not job.to_ask.first
+    if not options.yes and not is_nothing_to_ask:
+        _agree(quote(job))
+
+
+def _tell_of(file: SharedFile, path: Path, environment: Environment) -> None:
+    """Tell where the answers go if not to the named file, and which lines were not read.
+
+    Args:
+        file: the file.
+        path: the named file.
+        environment: the environment that shows it.
+    """
+    if file.path != path:
+        notify(
+            environment,
+            f"There are no file locks here: answers go to {file.path.name}, beside {path.name}; "
+            "both are read.",
+        )
+    for number, state in [(file.index.unread, "unreadable"), (file.index.edited, "edited")]:
+        if number:
+            lines = counted(number, "line")
+            notify(environment, f"{lines} of {file.path.name} {state}; such rows are asked again.")
+
+
+def close_unless_running(file: SharedFile | None, job: Job | None) -> None:
+    """Close the file of a job that did not start, for an interrupt anywhere; others close it.
+
+    Args:
+        file: the file; ``None`` if it was not opened.
+        job: the job; ``None`` if there is none.
+    """
+    if file is not None and (job is None or not job.is_running):
+        file.close()
 
 
 def quote(job: Job) -> str:

@@ -30,10 +30,10 @@ from chatmagic.session.events import Ask
 from chatmagic.session.features import replayed_file
 from chatmagic.session.map.claims import claims_of
 from chatmagic.session.map.job import Job
-from chatmagic.session.map.job_file import JobFile
-from chatmagic.session.map.map import MapOptions, quote
+from chatmagic.session.map.map import MapOptions, close_unless_running, quote
 from chatmagic.session.map.pace import SHORT
-from chatmagic.session.map.row_reply import RowReply
+from chatmagic.session.map.row_file import RowFile
+from chatmagic.session.map.row_reply import RowReply, short_key
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.map.rows import Rows, are_columns, is_table
@@ -41,8 +41,10 @@ from chatmagic.session.map.shared_files import (
     SUFFIX,
     FolderPause,
     SharedFile,
+    latest_reply,
     opened,
     read_all,
+    replies_in,
 )
 from chatmagic.session.map.typed_columns import TypedColumns
 from chatmagic.session.session import Session
@@ -164,23 +166,23 @@ class Mapper:
             ChatError: a file was removed meanwhile.
         """
         files = self._files()
-        keys = {key for file in files for key in file.keys}
-        found = SharedFile(self.folder, files).replies(keys)
-        replies = [reply for reply in found if reply is not None]
+        keys = {key for file in files for key in file.index.keys}
+        replies = [reply for reply in replies_in(files, list(keys)) if reply is not None]
         return Answers(sorted(replies, key=lambda reply: str(reply.ended_at)))
 
     def __repr__(self) -> str:
         """Return the folder with the numbers of its answers and failures, and the credits."""
         files = self._files()
-        answered = {key for file in files for key in file.keys if file.holds_answer(key)}
-        failed = {key for file in files for key in file.keys} - answered
+        indexes = [file.index for file in files]
+        answered = {key for index in indexes for key in index.keys if index.is_answered(key)}
+        failed = {key for index in indexes for key in index.keys} - answered
         parts = [f"{len(answered):,} answered", f"{len(failed):,} failed"]
-        latest = SharedFile(self.folder, files).latest_reply()
+        latest = latest_reply(files)
         if latest is not None and latest.credits_left is not None:
             parts.append(f"{counted(latest.credits_left, 'credit')} left")
         return f"<mapper of {one_line(self.folder.name)}: {', '.join(parts)}>"
 
-    def _files(self, *, replays: bool = False) -> list[JobFile]:
+    def _files(self, *, replays: bool = False) -> list[RowFile]:
         """Return the files of the folder, as they are now."""
         return read_all(sorted(self.folder.glob(f"*{SUFFIX}")), replays=replays)
 
@@ -294,14 +296,14 @@ class _Part:
             and threading.current_thread() is threading.main_thread()
             and self.sender.environment.is_watched()
         )
-        file = self._file()
+        file: SharedFile | None = None
         job: Job | None = None
         try:
+            file = self._file()
             job = Job(self.template, self.sender, Rows(self.rows), file, self.mapper.options)
             return job.run(is_watched=is_watched)
         finally:
-            if job is None or not job.is_running:
-                file.close()
+            close_unless_running(file, job)
             self.sender.ledger.tell()
 
     def job_to_quote(self) -> Job:
@@ -325,13 +327,14 @@ class _Part:
     def _file(self) -> SharedFile:
         """Return the file for the answers of these rows, with those of the other files."""
         known = self._read_only()
-        if self.sender.replayed is not None or all(map(known.is_answered, self.keys)):
+        keys = map(short_key, self.keys)
+        if self.sender.replayed is not None or all(map(known.is_answered, keys)):
             return known
         _make_folder(self.mapper.folder)
         others = [file for file in known.others if file.path != self._path]
-        file = opened(self._path, others, head=self.template.head.text, access="waits")
-        file.claims = claims_of(self.mapper.folder)
-        return file
+        claims = claims_of(self.mapper.folder)
+        head = self.template.head.text
+        return opened(self._path, others, head=head, access="waits", claims=claims)
 
 
 _NO_REPLY: Final = RowReply(row=0, key="0" * 64, request="0" * 64, occurrence=1)

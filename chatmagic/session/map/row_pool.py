@@ -15,12 +15,12 @@ from chatmagic._log import log_swallowed
 from chatmagic.client.client import Client
 from chatmagic.session.map.answer_writer import AnswerWriter
 from chatmagic.session.map.gate import Gate
-from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.pace import Pace
 from chatmagic.session.map.row_asker import JobOptions, RowAsker
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import Row, RowTemplate
 from chatmagic.session.map.run_state import NAP, Clock, RunState
+from chatmagic.session.map.shared_files import SharedFile
 
 
 class RowPool:
@@ -38,7 +38,7 @@ class RowPool:
         self,
         template: RowTemplate,
         sender: RowSender,
-        file: JobFile,
+        file: SharedFile,
         options: JobOptions,
         clock: Clock,
     ) -> None:

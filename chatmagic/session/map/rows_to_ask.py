@@ -7,10 +7,10 @@ from itertools import chain, islice
 from typing import Final
 
 from chatmagic.errors import NotRecordedError
-from chatmagic.session.map.job_file import JobFile
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import Row, RowTemplate
 from chatmagic.session.map.rows import Rows
+from chatmagic.session.map.shared_files import SharedFile
 
 READ_AHEAD: Final = 1_000
 """Number of rows to ask that are read before the first is sent, so that a mistake costs nothing."""
@@ -30,7 +30,9 @@ class RowsToAsk:
         NotRecordedError: a cassette is replayed, and the file has no answer to one of them.
     """
 
-    def __init__(self, template: RowTemplate, sender: RowSender, rows: Rows, file: JobFile) -> None:
+    def __init__(
+        self, template: RowTemplate, sender: RowSender, rows: Rows, file: SharedFile
+    ) -> None:
         """Read the first rows, if they are in memory."""
         self._template = template
         self._sender = sender
@@ -73,8 +75,9 @@ class RowsToAsk:
         )
         for row in rows:
             self.read += 1
-            self.keys.append(row.short_key)
-            if self._file.is_answered(row.key):
+            key = row.short_key
+            self.keys.append(key)
+            if self._file.is_answered(key):
                 self.from_file += 1
             elif self._sender.replayed is not None:
                 raise NotRecordedError(
@@ -82,7 +85,7 @@ class RowsToAsk:
                     f"answer in {self._file.path.name}. Nothing was sent.",
                     hint="A cassette holds no rows of a map; the map's own file does.",
                 )
-            elif self._file.has_failed(row.key):
+            elif self._file.has_failed(key):
                 failed.append(row)
             else:
                 yield row

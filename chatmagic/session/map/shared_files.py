@@ -19,7 +19,9 @@ from chatmagic._fork import Lock
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.errors import ChatError, InputError
 from chatmagic.session.map.claims import Claims
-from chatmagic.session.map.job_file import YOUNG, Access, JobFile, NoLocksError
+from chatmagic.session.map.job_file import Access, JobFile, NoLocksError
+from chatmagic.session.map.row_file import YOUNG, RowFile
+from chatmagic.session.map.row_index import RowIndex
 from chatmagic.session.map.row_reply import RowReply, short_key
 
 SUFFIX: Final = ".jsonl"
@@ -33,6 +35,7 @@ class SharedFile(JobFile):
     Args:
         path: the file that is written, which may not exist yet.
         others: the other files, as they were read.
+        claims: the claims on the rows of the folder; ``None`` where a job has its rows alone.
         replays: as for :class:`JobFile`.
         head: as for :class:`JobFile`.
         access: as for :class:`JobFile`.
@@ -41,8 +44,9 @@ class SharedFile(JobFile):
     def __init__(
         self,
         path: Path,
-        others: Sequence[JobFile] = (),
+        others: Sequence[RowFile] = (),
         *,
+        claims: Claims | None = None,
         replays: bool = False,
         head: str | None = None,
         access: Access = "refuses",
@@ -50,28 +54,26 @@ class SharedFile(JobFile):
         """Open nothing yet."""
         super().__init__(path, replays=replays, head=head, access=access)
         self.others = others
-        self.claims: Claims | None = None
-        """The claims on the rows of the folder; ``None`` where a job has its rows alone."""
+        self._claims = claims
         self._listed_at = 0
 
-    def is_answered(self, key: str) -> bool:
+    def is_answered(self, key: bytes) -> bool:
         """Return whether a row has ended well, or is replayed.
 
         Args:
-            key: the row's key.
+            key: the row's short key.
         """
-        short = short_key(key)
-        if self.holds_answer(short):
+        if self.index.is_answered(key):
             return True
-        return any(other.holds_answer(short) for other in self.others) if self.others else False
+        return any(other.index.is_answered(key) for other in self.others) if self.others else False
 
-    def has_failed(self, key: str) -> bool:
+    def has_failed(self, key: bytes) -> bool:
         """Return whether a row has failed before.
 
         Args:
-            key: the row's key.
+            key: the row's short key.
         """
-        return super().has_failed(key) or any(other.has_failed(key) for other in self.others)
+        return any(file.index.has_failed(key) for file in (self, *self.others))
 
     def claim(self, key: str) -> bool:
         """Return whether a row may be asked now, as no other task asks it.
@@ -79,7 +81,7 @@ class SharedFile(JobFile):
         Args:
             key: the row's key.
         """
-        return self.claims is None or self.claims.take(key)
+        return self._claims is None or self._claims.take(key)
 
     def give_back(self, key: str) -> None:
         """End a claim.
@@ -87,8 +89,8 @@ class SharedFile(JobFile):
         Args:
             key: the row's key.
         """
-        if self.claims is not None:
-            self.claims.give_back(key)
+        if self._claims is not None:
+            self._claims.give_back(key)
 
     def is_answered_meanwhile(self, key: str) -> bool:
         """Return whether another task has answered a row since this one began.
@@ -96,13 +98,13 @@ class SharedFile(JobFile):
         Args:
             key: the row's key.
         """
-        if self.claims is None:
+        if self._claims is None:
             return False
         self._list_others()
-        short = short_key(key)
         for other in self.others:
             other.refresh()
-        return any(other.holds_answer(short) for other in self.others)
+        short = short_key(key)
+        return any(other.index.is_answered(short) for other in self.others)
 
     def _list_others(self) -> None:
         """Add the files of tasks that have begun meanwhile."""
@@ -117,40 +119,60 @@ class SharedFile(JobFile):
     def replies(self, keys: Iterable[bytes]) -> Iterator[RowReply | None]:
         """Return the replies to rows; ``None`` for a row without a line.
 
-        An answer of any file counts before a failure, and a line of this file before another's.
-
         Args:
             keys: the rows' short keys, in the wanted order.
+
+        Raises:
+            ChatError: another file was removed after it was read.
         """
         if not self.others:
             return super().replies(keys)
-        wanted = list(keys)
-        found: dict[bytes, RowReply] = {}
-        for holds in (JobFile.holds_answer, JobFile.holds_line):
-            for file in (self, *self.others):
-                here = [key for key in wanted if key not in found and holds(file, key)]
-                if here:
-                    found.update(_lines_of(file, here))
-        return iter([found.get(key) for key in wanted])
+        return iter(replies_in([self, *self.others], list(keys)))
 
-    def latest_reply(self) -> RowReply | None:
-        """Return the reply that ended last; ``None`` for none, or if its file has vanished."""
-        file = max(self.others, key=lambda other: str(other.latest), default=None)
-        if file is None or file.newest is None:
-            return None
-        with swallowed(ChatError):
-            return dict(_lines_of(file, [file.newest])).get(file.newest)
+
+def replies_in(files: Sequence[RowFile], keys: Sequence[bytes]) -> list[RowReply | None]:
+    """Return the replies to rows; ``None`` for a row without a line.
+
+    An answer of any file counts before a failure, and a line of a file before one of the next.
+
+    Args:
+        files: the files.
+        keys: the rows' short keys, in the wanted order.
+
+    Raises:
+        ChatError: a file was removed after it was read.
+    """
+    found: dict[bytes, RowReply] = {}
+    for holds in (RowIndex.is_answered, RowIndex.has_failed):
+        for file in files:
+            here = [key for key in keys if key not in found and holds(file.index, key)]
+            if here:
+                found.update(_replies_of(file, here))
+    return [found.get(key) for key in keys]
+
+
+def latest_reply(files: Iterable[RowFile]) -> RowReply | None:
+    """Return the reply that ended last; ``None`` for none, or if its file has vanished.
+
+    Args:
+        files: the files.
+    """
+    file = max(files, key=lambda other: str(other.index.latest), default=None)
+    if file is None or file.index.newest is None:
         return None
+    with swallowed(ChatError):
+        return dict(_replies_of(file, [file.index.newest])).get(file.index.newest)
+    return None
 
 
-def _lines_of(file: JobFile, keys: Sequence[bytes]) -> Iterator[tuple[bytes, RowReply]]:
-    """Yield the replies that a file has to rows.
+def _replies_of(file: RowFile, keys: Sequence[bytes]) -> Iterator[tuple[bytes, RowReply]]:
+    """Yield the replies that a file has to rows, with their keys.
 
     Raises:
         ChatError: the file was removed after it was read.
     """
     try:
-        for key, reply in zip(keys, JobFile.replies(file, keys), strict=True):
+        for key, reply in zip(keys, RowFile.replies(file, keys), strict=True):
             if reply is not None:
                 yield key, reply
     except OSError as error:
@@ -162,7 +184,12 @@ def _lines_of(file: JobFile, keys: Sequence[bytes]) -> Iterator[tuple[bytes, Row
 
 
 def opened(
-    path: Path, others: Sequence[JobFile], *, head: str | None, access: Access
+    path: Path,
+    others: Sequence[RowFile],
+    *,
+    head: str | None,
+    access: Access,
+    claims: Claims | None = None,
 ) -> SharedFile:
     """Return a file that this job alone writes to, with the answers of others.
 
@@ -173,17 +200,18 @@ def opened(
         others: the other files, as they were read.
         head: as for :class:`JobFile`.
         access: what is done if another job has the file.
+        claims: as for :class:`SharedFile`.
 
     Raises:
         InputError: it cannot be written, another job has it, or it is another file.
     """
-    file = SharedFile(path, others, head=head, access=access)
+    file = SharedFile(path, others, claims=claims, head=head, access=access)
     try:
         file.open()
     except NoLocksError:
         new = path.with_name(f"{path.stem}.{secrets.token_hex(8)}{path.suffix}")
-        named = JobFile(path).read()
-        file = SharedFile(new, [named, *others], head=head, access="alone")
+        named = RowFile(path).read()
+        file = SharedFile(new, [named, *others], claims=claims, head=head, access="alone")
         file.open()
     except BaseException:
         file.close()
@@ -191,12 +219,12 @@ def opened(
     return file
 
 
-def beside(path: Path, *, replays: bool = False) -> list[JobFile]:
+def beside(path: Path, *, replays: bool = False) -> list[RowFile]:
     """Return the files that maps without locks have written beside a named one.
 
     Args:
         path: the named file.
-        replays: as for :class:`JobFile`.
+        replays: as for :class:`RowFile`.
     """
     pattern = f"{_literal(path.stem)}.????????????????{_literal(path.suffix)}"
     return read_all(sorted(path.parent.glob(pattern)), replays=replays)
@@ -209,25 +237,25 @@ def _literal(name: str) -> str:
 
 # --- Reading the others -------------------------------------------------------------------------
 
-_read: dict[tuple[Path, bool], tuple[tuple[int, int, int], JobFile]] = {}
+_read: dict[tuple[Path, bool], tuple[tuple[int, int, int], RowFile]] = {}
 """The files that this process has read, with their state then: a task has many others."""
 _lock = Lock()
 
 
-def read_all(paths: Iterable[Path], *, replays: bool = False) -> list[JobFile]:
+def read_all(paths: Iterable[Path], *, replays: bool = False) -> list[RowFile]:
     """Return files as they are now; one that has vanished, or is no file of rows, is left out.
 
     A file that this process has read before is read again only if it has changed.
 
     Args:
         paths: the files.
-        replays: as for :class:`JobFile`.
+        replays: as for :class:`RowFile`.
     """
     files = (_file_now(path, replays=replays) for path in paths)
     return [file for file in files if file is not None]
 
 
-def _file_now(path: Path, *, replays: bool) -> JobFile | None:
+def _file_now(path: Path, *, replays: bool) -> RowFile | None:
     try:
         found = path.stat()
     except OSError as error:
@@ -239,7 +267,7 @@ def _file_now(path: Path, *, replays: bool) -> JobFile | None:
     if known is not None and known[0] == state:
         return known[1]
     try:
-        file = JobFile(path, replays=replays).read()
+        file = RowFile(path, replays=replays).read()
     except InputError as error:
         log_swallowed(error)
         return None

@@ -49,10 +49,10 @@ def file(path: Path) -> Iterator[JobFile]:
 def test_it_goes_on(path: Path, file: JobFile) -> None:
     """The last line of a row counts, and all lines stay."""
     before = path.read_bytes()
-    assert file.is_answered(KEYS[0])
-    assert not file.is_answered(KEYS[1])
+    assert file.index.is_answered(short_key(KEYS[0]))
+    assert not file.index.is_answered(short_key(KEYS[1]))
     file.append(reply(1))
-    assert file.is_answered(KEYS[1])
+    assert file.index.is_answered(short_key(KEYS[1]))
     texts = [
         each and each.text for each in file.replies(map(short_key, [KEYS[1], KEYS[5], KEYS[0]]))
     ]
@@ -66,7 +66,7 @@ def test_a_torn_last_line_is_dropped(path: Path) -> None:
     for cut in range(1, len(line) - 1, 9):
         path.write_bytes(before + line[:cut])
         file = JobFile(path).open()
-        assert not file.is_answered(KEYS[2])
+        assert not file.index.is_answered(short_key(KEYS[2]))
         file.close()
         assert path.read_bytes() == before
 
@@ -87,8 +87,8 @@ def test_a_whole_last_line_without_its_end_is_kept(path: Path) -> None:
     file.append(reply(3))
     file.close()
     again = JobFile(path).open()
-    assert again.is_answered(KEYS[2])
-    assert again.is_answered(KEYS[3])
+    assert again.index.is_answered(short_key(KEYS[2]))
+    assert again.index.is_answered(short_key(KEYS[3]))
     again.close()
 
 
@@ -98,14 +98,14 @@ def test_a_replay_only_reads(path: Path) -> None:
     with path.open("rb") as beside:
         file = JobFile(path, replays=True).open()
         keys = [replay_key(KEYS[number], 1) for number in range(3)]
-        assert [file.is_answered(key) for key in keys] == [True, True, False]
+        assert [file.index.is_answered(short_key(key)) for key in keys] == [True, True, False]
         kept = [each and (each.text, each.error) for each in file.replies(map(short_key, keys))]
         assert kept == [("yes", None), (None, "No."), None]
         file.close()
         assert beside.read() == path.read_bytes() == before
     path.unlink()
     lost = JobFile(path, replays=True).open()
-    assert not lost.is_answered(keys[0])
+    assert not lost.index.is_answered(short_key(keys[0]))
     lost.close()
     assert not path.exists()
     path.mkdir()
@@ -229,8 +229,8 @@ def test_a_bad_line_costs_no_other_line(path: Path, bad: bytes) -> None:
     lines = [line.to_line() for line in good]
     path.write_bytes(path.read_bytes() + lines[0] + bad + lines[1] + lines[2])
     file = JobFile(path).open()
-    assert file.unread + file.edited in {1, 2}
-    assert not file.is_answered(KEYS[2])
+    assert file.index.unread + file.index.edited in {1, 2}
+    assert not file.index.is_answered(short_key(KEYS[2]))
     assert list(file.replies(map(short_key, [KEYS[4], KEYS[2], KEYS[3], KEYS[5]]))) == [
         good[1],
         None,
@@ -248,8 +248,8 @@ def test_a_line_that_is_too_large_is_not_read(path: Path, monkeypatch: pytest.Mo
     whole = before + BEGINNING + b"x" * 9_000 + b"\n" + behind
     path.write_bytes(whole + b" " * 20_000)
     opened = JobFile(path).open()
-    assert opened.unread == 1
-    assert opened.is_answered(reply(7).key)
+    assert opened.index.unread == 1
+    assert opened.index.is_answered(short_key(reply(7).key))
     opened.close()
     assert path.read_bytes() == whole
 
@@ -269,7 +269,7 @@ def test_a_line_of_many_values_is_not_read(path: Path) -> None:
     """It would take much memory; its row is asked again."""
     path.write_bytes(path.read_bytes() + b'{"key": [' + b"1," * 1_000_000 + b"1]}\n")
     file = JobFile(path).open()
-    assert file.unread == 1
+    assert file.index.unread == 1
     file.close()
 
 
@@ -283,5 +283,5 @@ def test_many_lines_of_no_row_are_another_file(path: Path) -> None:
     other.close()
     path.write_bytes(before + b"{}\n" * 20_000)
     file = JobFile(path).open()
-    assert file.unread == 20_000
+    assert file.index.unread == 20_000
     file.close()

@@ -31,7 +31,7 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
-from chatmagic.session.map.job_file import JobFile
+from chatmagic.session.map.row_index import RowIndex
 from chatmagic.session.session import Session
 
 ANEW = "Another file=… asks all rows anew."
@@ -210,7 +210,7 @@ def test_a_second_call_says_what_it_did(
     asking.map("{{ it }}", range(61), yes=True, file="q.jsonl", block=False).result()
     assert told == [f"60 of 61 answers from q.jsonl, of today; 1 request sent. {ANEW}"]
     told.clear()
-    monkeypatch.setattr(JobFile, "latest", datetime(2025, 8, 29, tzinfo=UTC))
+    monkeypatch.setattr(RowIndex, "latest", datetime(2025, 8, 29, tzinfo=UTC))
     asking.map("{{ it }}", range(61), yes=True, file="q.jsonl")
     assert told == [f"61 of 61 answers from q.jsonl, of 29 August 2025; nothing was sent. {ANEW}"]
 

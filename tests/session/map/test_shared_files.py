@@ -59,14 +59,14 @@ def test_answers_of_other_files_count(tmp_path: Path) -> None:
     )
     file = opened(tmp_path / "own.jsonl", others, head=None, access="refuses")
     file.append(reply(4))
-    assert [file.is_answered(f"{n:02x}" * 32) for n in (1, 2, 3, 4, 5)] == [
+    assert [file.is_answered(short(n)) for n in (1, 2, 3, 4, 5)] == [
         True,
         True,
         False,
         True,
         False,
     ]
-    assert [file.has_failed(f"{n:02x}" * 32) for n in (1, 3, 5)] == [False, True, False]
+    assert [file.has_failed(short(n)) for n in (1, 3, 5)] == [False, True, False]
     found = list(file.replies([short(n) for n in (4, 2, 5, 3, 1)]))
     assert [None if each is None else (each.text, each.error) for each in found] == [
         ("4", None),
@@ -86,9 +86,10 @@ def test_files_that_vanish_and_files_of_others(tmp_path: Path) -> None:
     (tmp_path / "e.jsonl").write_bytes(b"")
     paths = [tmp_path / name for name in ("none.jsonl", "x.jsonl", "t.jsonl", "e.jsonl")]
     torn_file, empty = read_all(paths)
-    assert (torn_file.holds_answer(short(1)), torn_file.holds_line(short(2))) == (True, False)
+    assert torn_file.index.is_answered(short(1))
+    assert short(2) not in torn_file.index.keys
     assert (tmp_path / "t.jsonl").read_bytes() == torn
-    assert list(empty.keys) == []
+    assert list(empty.index.keys) == []
     (tmp_path / "t.jsonl").unlink()
     shared = SharedFile(tmp_path / "own.jsonl", [torn_file])
     with pytest.raises(ChatError, match=r"t\.jsonl was removed, and its answers with it"):
@@ -102,7 +103,7 @@ def test_a_file_is_read_again_only_if_it_has_changed(tmp_path: Path) -> None:
     assert read_all([path]) == [first]
     path.write_bytes(path.read_bytes() + reply(2).to_line())
     (second,) = read_all([path])
-    assert second.holds_answer(short(2))
+    assert second.index.is_answered(short(2))
 
 
 @needs_locks
@@ -187,7 +188,7 @@ def test_files_beside_a_name_with_brackets(tmp_path: Path) -> None:
     written(tmp_path / "a[1].0123456789abcdef.jsonl", reply(1))
     written(tmp_path / "a1.0123456789abcdef.jsonl", reply(2))
     (file,) = beside(tmp_path / "a[1].jsonl")
-    assert file.holds_answer(short(1))
+    assert file.index.is_answered(short(1))
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing_open(tmp_path: Path) -> None:
@@ -226,13 +227,13 @@ def test_what_other_tasks_answer_meanwhile_is_seen(tmp_path: Path) -> None:
     """In a file that was read before, and in one that is new; a failure is no answer."""
     first = written(tmp_path / "a.jsonl", reply(1))
     others = read_all([first])
-    shared = SharedFile(tmp_path / "own.jsonl", others)
-    assert not shared.is_answered_meanwhile(reply(2).key)
-    shared.claims = Claims(tmp_path / ".claims")
+    shared = SharedFile(tmp_path / "own.jsonl", others, claims=Claims(tmp_path / ".claims"))
     assert not shared.is_answered_meanwhile(reply(2).key)
     with first.open("ab") as file:
         file.write(reply(2).to_line() + reply(3, "No.").to_line())
     assert shared.is_answered_meanwhile(reply(2).key)
+    alone = SharedFile(tmp_path / "own.jsonl", others)
+    assert not alone.is_answered_meanwhile(reply(2).key)
     assert not shared.is_answered_meanwhile(reply(3).key)
     written(tmp_path / "b.jsonl", reply(4))
     assert shared.is_answered_meanwhile(reply(4).key)
