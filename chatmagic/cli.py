@@ -151,6 +151,7 @@ def add_ask_arguments(parser: argparse.ArgumentParser) -> None:
     for option in OPTIONS:
         if option.in_shell:
             _add_option(parser, option)
+    # An option that is not given is absent, but this one is always read.
     parser.set_defaults(dry=False)
 
 

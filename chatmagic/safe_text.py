@@ -128,6 +128,8 @@ JOINER: Final = "\u2060"
 # The beginning of an address; a joiner after it prevents the link.
 _ADDRESS: Final = r"data(?=:(?:\S|\Z))|:/(?=/)"
 _SCHEME: Final = r"[A-Za-z0-9+.-]*\Z"
+_MOST_BEFORE: Final = 50
+"""Number of characters of an earlier piece that an address may begin in."""
 _FAR: Final = 42
 """Largest number of characters before "://" in a scheme: more than the front ends read."""
 
@@ -139,19 +141,24 @@ def unlinked(text: str, before: str = "") -> str:
         text: a text, or a piece of a text that is shown piece by piece.
         before: the text that was shown before, or at least its last 50 characters.
     """
-    before = before[-50:]
+    before = before[-_MOST_BEFORE:]
     whole = before + text
     parts = []
     done = len(before)
     for match in re.finditer(_ADDRESS, whole):
         at = match.end()
-        scheme = re.search(_SCHEME, whole[max(match.start() - _FAR, 0) : match.start()])
-        web = scheme is not None and scheme[0].lower() in {"http", "https"}
-        if at < done or (match[0] != "data" and web):
-            continue
-        parts += [whole[done:at], JOINER]
-        done = at
+        if at >= done and not _is_web_address(whole, match):
+            parts += [whole[done:at], JOINER]
+            done = at
     return "".join([*parts, whole[done:]])
+
+
+def _is_web_address(text: str, match: re.Match[str]) -> bool:
+    """Return whether a match of the beginning of an address follows ``http`` or ``https``."""
+    if match[0] == "data":
+        return False
+    scheme = re.search(_SCHEME, text[max(match.start() - _FAR, 0) : match.start()])
+    return scheme is not None and scheme[0].lower() in {"http", "https"}
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:

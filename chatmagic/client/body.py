@@ -12,7 +12,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.client.reply_errors import ReplyErrors
 from chatmagic.client.transport import Exchange
 from chatmagic.errors import ChatError, CutOffError, RequestTimeoutError
-from chatmagic.protocol.response_errors import BODY_BYTES
+from chatmagic.protocol.answer_text import BODY_BYTES
 
 BODY_SECONDS: Final = 5.0
 """Time limit for an error's body, in seconds: the status, which counts, is known already."""

@@ -130,7 +130,7 @@ class Endpoint:
             return True
         return self.key is None and self.base_url != EMULATOR and is_loopback(self.base_url)
 
-    def refuse_no_key(self) -> None:
+    def require_key(self) -> None:
         """Raise an error if requests need a key and there is none for the address.
 
         Raises:
@@ -138,8 +138,8 @@ class Endpoint:
         """
         if self.key is not None or self.is_keyless:
             return
-        has = "" if self.elsewhere is None else f": {self.elsewhere}"
-        message = f"There is no API key for {self.shown_place()}{has}. Nothing was sent."
+        other_key = "" if self.elsewhere is None else f": {self.elsewhere}"
+        message = f"There is no API key for {self.shown_place()}{other_key}. Nothing was sent."
         keyless = self.how_to_set_auth("none")
         hint = self.how_to_give_a_key() + "; for a server without keys: " + keyless
         raise AuthenticationError(message, hint=hint)

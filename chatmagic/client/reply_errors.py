@@ -10,15 +10,10 @@ from chatmagic import advice
 from chatmagic.advice import sentences
 from chatmagic.client.endpoint import MIB, Limits
 from chatmagic.errors import COST_UNKNOWN, ChatError, CutOffError, NotUnderstoodError
+from chatmagic.protocol.answer_text import BODY_BYTES, safe_excerpt
 from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.reply_builder import ReplyBuilder
-from chatmagic.protocol.response_errors import (
-    BODY_BYTES,
-    Answer,
-    error_from_response,
-    error_in_reply,
-    safe_excerpt,
-)
+from chatmagic.protocol.response_errors import AnswerFacts, error_from_response, error_in_reply
 
 Size = Literal["text", "event", "json", "body"]
 
@@ -41,7 +36,9 @@ class ReplyErrors:
         limits: the largest sizes that are read.
     """
 
-    def __init__(self, answer: Callable[[], Answer], builder: ReplyBuilder, limits: Limits) -> None:
+    def __init__(
+        self, answer: Callable[[], AnswerFacts], builder: ReplyBuilder, limits: Limits
+    ) -> None:
         """Keep what the errors are made of."""
         self._answer = answer
         self._builder = builder

@@ -14,11 +14,11 @@ from chatmagic.client.reply_errors import ReplyErrors
 from chatmagic.client.streamed_events import StreamedEvents
 from chatmagic.errors import COST_UNKNOWN, ChatError, CutOffError, ServiceError
 from chatmagic.protocol import sse
+from chatmagic.protocol.answer_text import BODY_BYTES, body_text, header
 from chatmagic.protocol.chunk import Chunk, first_choice
 from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.json_decoder import JSON_DECODER, content_begun, json_is_cut
 from chatmagic.protocol.reply_builder import ReplyBuilder
-from chatmagic.protocol.response_errors import BODY_BYTES, body_text, header
 
 GRACE_SECONDS: Final = 2.0
 """Time limit, in seconds, for more of a stream after its finish reason."""

@@ -98,7 +98,7 @@ def _hosted_origins() -> frozenset[str]:
 @functools.cache
 def _own_list() -> Mapping[str, Server]:
     """Return the servers in chatmagic's own list."""
-    return _read(Path(__file__).with_name(SERVERS_FILE), {})
+    return _with_servers_of_file({}, Path(__file__).with_name(SERVERS_FILE))
 
 
 def known_servers() -> dict[str, Server]:
@@ -107,17 +107,33 @@ def known_servers() -> dict[str, Server]:
     Raises:
         InputError: the user's file cannot be read.
     """
-    own = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True) / SERVERS_FILE
-    return _read(own, _own_list())
+    folder = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True)
+    return _with_servers_of_file(_own_list(), folder / SERVERS_FILE)
 
 
-def _read(path: Path, ours: Mapping[str, Server]) -> dict[str, Server]:
-    """Return servers with those in a file; as they are if there is no such file."""
+def _with_servers_of_file(ours: Mapping[str, Server], path: Path) -> dict[str, Server]:
+    """Return known servers with those of a file, each fact of which counts before theirs.
+
+    Args:
+        ours: the known servers, by name.
+        path: the file, which need not exist.
+
+    Raises:
+        InputError: the file cannot be read, or holds a wrong value.
+    """
+    servers = dict(ours)
+    for name, value in _tables_in(path).items():
+        servers[name.lower()] = _server_of(path, name.lower(), value, ours)
+    return servers
+
+
+def _tables_in(path: Path) -> dict[str, Any]:
+    """Return the tables of a file by their names; none if there is no such file."""
     try:
         with open_file(path) as file:
-            content = tomllib.load(file)
+            return tomllib.load(file)
     except (FileNotFoundError, NotADirectoryError):
-        return dict(ours)
+        return {}
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
@@ -128,8 +144,6 @@ def _read(path: Path, ours: Mapping[str, Server]) -> dict[str, Server]:
         raise InputError(f"{path} cannot be read: {why}.", hint=_REPAIR) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {json_fault(error)}.", hint=_REPAIR) from None
-    named = {name.lower(): value for name, value in content.items()}
-    return {**ours, **{name: _server_of(path, name, named[name], ours) for name in named}}
 
 
 def _server_of(path: Path, name: str, value: Any, ours: Mapping[str, Server]) -> Server:

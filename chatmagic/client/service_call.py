@@ -16,7 +16,8 @@ from chatmagic.client.halt import Halt
 from chatmagic.client.transport import Exchange
 from chatmagic.errors import ChatError, InputError
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.response_errors import Answer, body_text, error_from_response
+from chatmagic.protocol.answer_text import body_text
+from chatmagic.protocol.response_errors import AnswerFacts, error_from_response
 
 
 class ServiceCall:
@@ -75,7 +76,7 @@ class ServiceCall:
         if self._sent:
             raise InputError("This stream was used already; client.stream(…) makes another.")
         try:
-            self._endpoint.refuse_no_key()
+            self._endpoint.require_key()
             self._sent = True
             self._began_at = monotonic()
             exchange = self._exchange = self._send()
@@ -145,11 +146,11 @@ class ServiceCall:
             return here
         return crediting.date(self.exchange.headers) or here
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> AnswerFacts:
         """Return what an error is made of, beside the body."""
         exchange = self.exchange
         endpoint = self._endpoint
-        return Answer(
+        return AnswerFacts(
             exchange.status,
             exchange.headers,
             self._came_at,

@@ -39,8 +39,8 @@ from chatmagic.client.sockets import PIECE_BYTES
 from chatmagic.client.timed_response import Response
 from chatmagic.errors import COST_UNKNOWN, NotUnderstoodError
 from chatmagic.models import Origin
+from chatmagic.protocol.answer_text import header
 from chatmagic.protocol.request import EMULATOR_SERVER
-from chatmagic.protocol.response_errors import header
 from chatmagic.protocol.url import models_url, origin, request_url
 from chatmagic.safe_text import one_line
 

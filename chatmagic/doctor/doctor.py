@@ -191,7 +191,7 @@ def key(examination: Examination) -> Iterator[DoctorLine]:
     if examination.is_emulator or endpoint.is_keyless:
         yield DoctorLine("ok", "key", "none is sent, and none is needed")
     else:
-        endpoint.refuse_no_key()
+        endpoint.require_key()
         yield DoctorLine("ok", "key", f"found in {endpoint.key_from}, sent as {endpoint.auth}")
 
 

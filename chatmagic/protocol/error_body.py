@@ -43,7 +43,7 @@ class ErrorBody:
 
     @classmethod
     def from_json(cls, value: object) -> Self | None:
-        """Read an error in any of the shapes that servers give it; ``None`` is no error.
+        """Return the error in any of the shapes that servers give it; ``None`` for no error.
 
         Beside the documented shape these are ``error`` as an object or a list, ``errors``,
         ``detail``, ``error_description``, ``title``, and a bare ``message``. Each may be a text, or
@@ -82,11 +82,11 @@ class ErrorBody:
 
     @classmethod
     def in_reply(cls, value: object) -> Self | None:
-        """Read an error in place of a reply; ``None`` for no error.
+        """Return the error in a value that is in place of a reply; ``None`` for no error.
 
-        Only three things show an error: the ``error`` field, that of the choice, and the figures of
-        the rate-limit error. The interface does not show the other fields, so they may mean
-        anything.
+        Only these show an error: a field ``error``, of the value or of its choice; ``object`` with
+        the value ``error``; and, without choices, ``errors`` and the figures of the rate-limit
+        error. The interface does not show the other fields, so they may mean anything.
 
         Args:
             value: parsed JSON.
@@ -101,7 +101,9 @@ class ErrorBody:
             inner = first_choice(value["choices"]).get("error")
             return cls.from_json({"error": inner}) if inner else None
         error = cls.from_json(value)
-        return error if error is not None and (value.get("errors") or error.is_rate_limit) else None
+        if error is None or not (value.get("errors") or error.is_rate_limit):
+            return None
+        return error
 
     @property
     def is_rate_limit(self) -> bool:
@@ -165,19 +167,29 @@ def _status(value: object) -> int | None:
 
 
 def _words(value: object, depth: int = 3) -> str | None:
-    """Read an explanation: a text, or the first one in a list or an object such as FastAPI's."""
+    """Return an explanation: a text, or the first one in a list or an object; ``None`` for none.
+
+    Args:
+        value: any JSON value.
+        depth: number of objects, one in another, that are looked into.
+    """
     if isinstance(value, list):
         value = value[0] if value else None
-    if isinstance(value, Mapping) and depth:
-        inner = (
-            _words(value.get(name), depth - 1) for name in ("msg", "message", "detail", "error")
-        )
-        words = next(filter(None, inner), None)
-        place = value.get("loc")
-        # FastAPI names the field beside the explanation: ["body", "messages"].
-        path = place[1:] if isinstance(place, list) else []
-        return f"{path[-1]}: {words}" if words and path and isinstance(path[-1], str) else words
-    return _json.text_or_none(value)
+    if not isinstance(value, Mapping) or not depth:
+        return _json.text_or_none(value)
+    for name in ("msg", "message", "detail", "error"):
+        if words := _words(value.get(name), depth - 1):
+            field = _named_field(value)
+            return words if field is None else f"{field}: {words}"
+    return None
+
+
+def _named_field(error: Mapping[str, Any]) -> str | None:
+    """Return the field that FastAPI names beside an explanation: ``["body", "messages"]``."""
+    place = error.get("loc")
+    if not isinstance(place, list) or len(place) < 2:  # noqa: PLR2004 - the first one is no field
+        return None
+    return place[-1] if isinstance(place[-1], str) else None
 
 
 def _as_written(value: object) -> str:

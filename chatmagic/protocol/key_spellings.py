@@ -83,13 +83,14 @@ class KeySpellings:
         return re.compile("".join(_spellings(letter) for letter in self.letters))
 
     def tail(self, text: str) -> tuple[int, int]:
-        """Return the place in a text from which the rest may begin a key, and that key's letters.
+        """Return the tail of a text that may begin a key: its place, and how much of the key it is.
 
         Args:
             text: any text.
 
         Returns:
-            The place, the length of the text if there is none; and the number of letters there.
+            The place of the tail, which is the text's length for none; and the number of letters
+            of the key that the tail holds.
         """
         begin = max(0, len(text) - _LONGEST * len(self.letters))
         for at, character in enumerate(text[begin:], begin):

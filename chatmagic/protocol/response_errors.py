@@ -8,16 +8,13 @@ without the key.
 
 from __future__ import annotations
 
-import codecs
-import html
-import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 from urllib.parse import urljoin, urlsplit
 
 from chatmagic import advice
@@ -37,15 +34,13 @@ from chatmagic.errors import (
 from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import retry_time
-from chatmagic.protocol.api_key import Secret, redacted
+from chatmagic.protocol.answer_text import body_text, header, quoted_error, safe_excerpt
+from chatmagic.protocol.api_key import Secret
 from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.json_decoder import JSON_DECODER
 from chatmagic.protocol.refused_fields import refused_fields
 from chatmagic.protocol.url import is_loopback, origin
-from chatmagic.safe_text import one_line
 
-BODY_BYTES: Final = 65_536
-"""Largest size of a body that is read for its error."""
 _LONGEST_PATH: Final = 60
 _SOON: Final = timedelta(minutes=1)
 _SECOND: Final = timedelta(seconds=1)
@@ -160,7 +155,7 @@ _BY_WORDS: Final[Sequence[tuple[int, str, _Rule]]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerFacts:
     """Facts of a response from which its error is made, beside the body.
 
     Args:
@@ -180,42 +175,90 @@ class Answer:
     is_keyless: bool = False
 
 
-def error_from_response(answer: Answer, body: bytes) -> ChatError:
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """An answer without a reply, as far as its error is made from it.
+
+    Args:
+        answer: its status and headers.
+        body: the error in its body; an empty one if it has none.
+        text: its body as text; ``None`` for an error in place of a reply.
+        quote: its message, quoted, as the middle of a sentence; empty without words.
+        credits: the credits that it names; ``None`` is unknown.
+    """
+
+    answer: AnswerFacts
+    body: ErrorBody
+    text: str | None
+    quote: str
+    credits: Credits | None
+
+    @classmethod
+    def read(cls, answer: AnswerFacts, body: ErrorBody, text: str | None) -> Self:
+        """Return the failure of an answer."""
+        quote = quoted_error(body, text or "", answer.keys)
+        credits = crediting.from_headers(answer.headers, answer.now, body)
+        return cls(answer, body, text, quote, credits)
+
+    @property
+    def status_words(self) -> str:
+        """The status, as the end of a sentence; in place of a reply, that of the body, too."""
+        if self.text is None and self.body.status is not None:
+            return f"(error {self.body.status}, HTTP {self.answer.status})"
+        return f"(HTTP {self.answer.status})"
+
+    @property
+    def words(self) -> str:
+        """All words of the error; the beginning of a body without such words."""
+        words = (self.body.code, self.body.error, self.body.message)
+        return " ".join(filter(None, words)) or self.quote
+
+    @property
+    def has_no_error(self) -> bool:
+        """Whether the body holds no error."""
+        return self.body == ErrorBody()
+
+
+def error_from_response(answer: AnswerFacts, body: bytes) -> ChatError:
     """Return the error for a response that holds no reply.
 
     Args:
         answer: the response.
         body: its body, or the beginning of it.
     """
-    status = answer.status
     text = body_text(body, answer.headers)
     try:
         value = JSON_DECODER.decode(text)
         error_body = ErrorBody.from_json(value) or ErrorBody(source=value)
     except (ValueError, RecursionError):
         error_body = ErrorBody()
-    quote = quoted_error(error_body, text, answer.keys)
-    credits = crediting.from_headers(answer.headers, answer.now, error_body)
-    at = f"(HTTP {status})"
-    is_plain = answer.base_url[:5].lower() == "http:"
-    if status == HTTPStatus.BAD_REQUEST and is_plain and re.search(_HTTPS, text):
+    failure = _Failure.read(answer, error_body, text)
+    if _wants_https(failure):
         error: ChatError = NotUnderstoodError(
-            f"That port requires https{quote} {at}.",
+            f"That port requires https{failure.quote} {failure.status_words}.",
             hint=sentences("Connect to it with https.", advice.SETTINGS),
         )
-    elif error_body.is_rate_limit or status >= HTTPStatus.BAD_REQUEST:
-        rule = _rule(status, error_body, quote)
-        if rule is _BAD_KEY and answer.is_keyless and status == HTTPStatus.UNAUTHORIZED:
+    elif error_body.is_rate_limit or answer.status >= HTTPStatus.BAD_REQUEST:
+        rule = _rule(answer.status, failure)
+        if rule is _BAD_KEY and answer.is_keyless and answer.status == HTTPStatus.UNAUTHORIZED:
             rule = _NO_KEY
-        error = _by_rule(rule, error_body, quote, at, credits)
-    elif status in _REDIRECTS:
-        error = _redirect(answer, at)
+        error = _by_rule(rule, failure)
+    elif answer.status in _REDIRECTS:
+        error = _redirect(failure)
     else:
-        error = _no_service(error_body, quote, at)
-    return _completed(error, answer, credits, error_body, text)
+        error = _no_service(failure)
+    return _completed(error, failure)
 
 
-def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> ChatError:
+def _wants_https(failure: _Failure) -> bool:
+    """Return whether a server says that its port takes no plain HTTP."""
+    answer = failure.answer
+    is_plain = answer.base_url[:5].lower() == "http:"
+    is_bad_request = answer.status == HTTPStatus.BAD_REQUEST
+    return is_bad_request and is_plain and re.search(_HTTPS, failure.text or "") is not None
+
+
+def error_in_reply(answer: AnswerFacts, error_body: ErrorBody, *, begun: bool) -> ChatError:
     """Return the exception for an error that the service sent in place of a reply.
 
     Args:
@@ -223,64 +266,93 @@ def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> Cha
         error_body: the error that the service sent.
         begun: whether a part of the reply came before it.
     """
-    quote = quoted_error(error_body, "", answer.keys)
-    credits = crediting.from_headers(answer.headers, answer.now, error_body)
-    own = "" if error_body.status is None else f"error {error_body.status}, "
-    at = f"({own}HTTP {answer.status})"
+    failure = _Failure.read(answer, error_body, text=None)
+    quote = failure.quote
+    at = failure.status_words
     if begun:
         error: ChatError = CutOffError(
             f"The service ended the reply with an error{quote}.", hint=WHAT_CAME_IS_KEPT
         )
     elif error_body.is_rate_limit or error_body.status is not None:
-        rule = _rule(error_body.status or answer.status, error_body, quote)
-        error = _by_rule(rule, error_body, quote, at, credits)
-    elif re.search(_NO_SUCH_PATH, _all_words(error_body, quote)):
-        error = _by_rule(
-            _rule(HTTPStatus.NOT_FOUND, error_body, quote), error_body, quote, at, credits
-        )
-    elif re.search(_TOO_LONG_WORDS, _all_words(error_body, quote)):
+        error = _by_rule(_rule(error_body.status or answer.status, failure), failure)
+    elif re.search(_NO_SUCH_PATH, failure.words):
+        error = _by_rule(_rule(HTTPStatus.NOT_FOUND, failure), failure)
+    elif re.search(_TOO_LONG_WORDS, failure.words):
         error = _TOO_LONG.error(f"{_TOO_LONG.event}{quote} {at}.", hint=advice.LESS)
     else:
         error = ServiceError(f"The service answered with an error{quote} {at}.", hint=_UNSENT)
-    return _completed(error, answer, credits, error_body)
+    return _completed(error, failure)
 
 
-def _completed(
-    error: ChatError,
-    answer: Answer,
-    credits: Credits | None,
-    error_body: ErrorBody,
-    text: str = "",
-) -> ChatError:
+def _completed(error: ChatError, failure: _Failure) -> ChatError:
     """Return an error with the status, the credits and the wait that its response names."""
-    error.status = answer.status
-    error.body_status = error_body.status
-    error.credits = credits
-    if type(error) is RequestRejectedError and _is_refusal(error_body.status or answer.status):
-        error.refused_fields = refused_fields(error_body.source)
-    fields = retry_time.time_fields(error_body.source)
-    words = error_body.message or error_body.error or text
-    until = retry_time.retry_after(answer.headers, answer.now, fields, words)
-    when = None if until is None else _wait_words(until, answer.now)
+    body = failure.body
+    error.status = failure.answer.status
+    error.body_status = body.status
+    error.credits = failure.credits
+    if type(error) is RequestRejectedError and _is_refusal(body.status or error.status):
+        error.refused_fields = refused_fields(body.source)
     if isinstance(error, RateLimitError):
-        left = _until_reset(credits)
-        # The explanation may say the time of the reset, too.
-        if left is not None and (until is None or abs(until - answer.now - left) < _SECOND):
-            until = answer.now + left
-            when = _wait_words(until, answer.now) if timedelta() <= left <= _SOON else _AFTER
-        elif until is None:
-            until = retry_time.limit_reset(answer.headers, answer.now, fields)
-            when = None if until is None else _wait_words(until, answer.now)
-        figures = crediting.used_words(credits)
-        error.advice = sentences(figures, when or error.advice or _WAIT)
+        wait = _wait_for_limit(failure)
+        figures = crediting.used_words(failure.credits)
+        error.advice = sentences(figures, wait.words or error.advice or _WAIT)
     else:
-        if until is None and error.status in _OVERLOADED:
-            until = retry_time.limit_reset(answer.headers, answer.now, is_failure=True)
-            when = None if until is None else _wait_words(until, answer.now)
-        if when or error.advice == sentences(_UNSENT):
-            error.advice = sentences(error.advice, when or _LATER)
-    error.retry_after = until
+        wait = _wait_after_failure(failure)
+        if wait.words or error.advice == sentences(_UNSENT):
+            error.advice = sentences(error.advice, wait.words or _LATER)
+    error.retry_after = wait.until
     return error
+
+
+class _Wait(NamedTuple):
+    """Wait that an answer names.
+
+    Args:
+        until: its end; ``None`` if it names none.
+        words: the advice to wait; ``None`` without a wait.
+    """
+
+    until: datetime | None
+    words: str | None
+
+    @classmethod
+    def of(cls, until: datetime | None, answer: AnswerFacts) -> Self:
+        """Return the wait until a time, in words that depend on its length."""
+        return cls(until, None if until is None else _wait_words(until, answer.now))
+
+
+def _wait_for_limit(failure: _Failure) -> _Wait:
+    """Return the wait of an answer that refused for a limit."""
+    answer = failure.answer
+    named = _named_wait(failure)
+    left = _until_reset(failure.credits)
+    # The explanation may say the time of the reset, too.
+    if left is not None and (named is None or abs(named - answer.now - left) < _SECOND):
+        reset = answer.now + left
+        is_soon = timedelta() <= left <= _SOON
+        return _Wait.of(reset, answer) if is_soon else _Wait(reset, _AFTER)
+    if named is None:
+        fields = retry_time.time_fields(failure.body.source)
+        named = retry_time.limit_reset(answer.headers, answer.now, fields)
+    return _Wait.of(named, answer)
+
+
+def _wait_after_failure(failure: _Failure) -> _Wait:
+    """Return the wait of any other answer, such as one of an overload."""
+    answer = failure.answer
+    named = _named_wait(failure)
+    if named is None and answer.status in _OVERLOADED:
+        named = retry_time.limit_reset(answer.headers, answer.now, is_failure=True)
+    return _Wait.of(named, answer)
+
+
+def _named_wait(failure: _Failure) -> datetime | None:
+    """Return the time at which an answer says to ask again; ``None`` if it says none."""
+    answer = failure.answer
+    body = failure.body
+    fields = retry_time.time_fields(body.source)
+    words = body.message or body.error or failure.text or ""
+    return retry_time.retry_after(answer.headers, answer.now, fields, words)
 
 
 def _until_reset(credits: Credits | None) -> timedelta | None:
@@ -305,63 +377,62 @@ def _wait_words(until: datetime, now: datetime) -> str:
     return f"Try again after {until.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
 
 
-def _rule(status: int, error_body: ErrorBody, quote: str) -> _Rule:
+def _rule(status: int, failure: _Failure) -> _Rule:
     """Return the meaning of a status of failure, to which the answer's words may add."""
     rule = _RULES.get(status, _FAILED if status >= HTTPStatus.INTERNAL_SERVER_ERROR else _REFUSED)
-    if rule.error is RequestRejectedError and error_body.status == HTTPStatus.TOO_MANY_REQUESTS:
+    is_limit = failure.body.status == HTTPStatus.TOO_MANY_REQUESTS
+    if rule.error is RequestRejectedError and is_limit:
         return _LIMITED
-    words_of_body = _all_words(error_body, quote)
-    for of_status, words, named in _BY_WORDS:
-        if of_status == status and re.search(words, words_of_body):
-            return named
-    if status == HTTPStatus.FORBIDDEN and error_body == ErrorBody():
+    words = failure.words
+    for of_status, pattern, rule_by_words in _BY_WORDS:
+        if of_status == status and re.search(pattern, words):
+            return rule_by_words
+    if status == HTTPStatus.FORBIDDEN and failure.has_no_error:
         return _FIREWALL
     return rule
 
 
-def _by_rule(
-    rule: _Rule, error_body: ErrorBody, quote: str, at: str, credits: Credits | None
-) -> ChatError:
+def _by_rule(rule: _Rule, failure: _Failure) -> ChatError:
     """Return the error for the meaning of a status, or for the documented rate limit."""
-    if error_body.is_rate_limit:
-        is_used_up = crediting.level(credits) == "empty"
+    quote = failure.quote
+    if failure.body.is_rate_limit:
+        is_used_up = crediting.level(failure.credits) == "empty"
         event = "No credits left" if is_used_up else f"{_LIMITED.event}{quote}"
-        return RateLimitError(f"{event} {at}.")
+        return RateLimitError(f"{event} {failure.status_words}.")
     event = rule.quoting if quote and rule.quoting is not None else rule.event
-    if event == _FAILED.event and error_body == ErrorBody():
+    if event == _FAILED.event and failure.has_no_error:
         event = "The service, or a proxy in front of it, failed"
-    return rule.error(f"{event}{quote} {at}.", hint=rule.hint)
+    return rule.error(f"{event}{quote} {failure.status_words}.", hint=rule.hint)
 
 
-def _all_words(error_body: ErrorBody, quote: str) -> str:
-    """Return all words of an error's body; the beginning of a body without such words."""
-    words = (error_body.code, error_body.error, error_body.message)
-    return " ".join(filter(None, words)) or quote
-
-
-def _redirect(answer: Answer, at: str) -> NotUnderstoodError:
+def _redirect(failure: _Failure) -> NotUnderstoodError:
     """Return the error for a redirect, which names its target without path and user."""
-    location = header(answer.headers, "location")
+    answer = failure.answer
+    at = failure.status_words
     followed = "was not followed, so the key was sent nowhere else."
+    location = header(answer.headers, "location")
     try:
         target = urlsplit(urljoin(answer.base_url, location) if location else "")
+        here = origin(answer.base_url)
         place = origin(f"{target.scheme}://{target.netloc}")
-        if place == origin(answer.base_url):
-            path = safe_excerpt(target.path or "/", answer.keys, _LONGEST_PATH)
-            return NotUnderstoodError(
-                f"The service redirects to its own path {path} {at}: a login page? That {followed}",
-                hint=sentences(
-                    "A proxy in front of the service may require you to sign in.", advice.ADDRESS
-                ),
-            )
-        hint = sentences(advice.REDIRECTED)
-        if _is_downgrade(origin(answer.base_url), place):
-            hint = sentences("That address is not encrypted.", advice.ADDRESS)
-        place = f"to {safe_excerpt(place, answer.keys)}"
     except ValueError:  # it is no address, or an ambiguous one
-        place = "elsewhere"
+        return NotUnderstoodError(
+            f"The service redirects elsewhere {at}; that {followed}", hint=advice.REDIRECTED
+        )
+    if place == here:
+        path = safe_excerpt(target.path or "/", answer.keys, _LONGEST_PATH)
+        return NotUnderstoodError(
+            f"The service redirects to its own path {path} {at}: a login page? That {followed}",
+            hint=sentences(
+                "A proxy in front of the service may require you to sign in.", advice.ADDRESS
+            ),
+        )
+    if _is_downgrade(here, place):
+        hint = sentences("That address is not encrypted.", advice.ADDRESS)
+    else:
         hint = sentences(advice.REDIRECTED)
-    return NotUnderstoodError(f"The service redirects {place} {at}; that {followed}", hint=hint)
+    shown = safe_excerpt(place, answer.keys)
+    return NotUnderstoodError(f"The service redirects to {shown} {at}; that {followed}", hint=hint)
 
 
 def _is_downgrade(before: str, after: str) -> bool:
@@ -369,90 +440,15 @@ def _is_downgrade(before: str, after: str) -> bool:
     return before.startswith("https:") and after.startswith("http:") and not is_loopback(after)
 
 
-def _no_service(error_body: ErrorBody, quote: str, at: str) -> NotUnderstoodError:
+def _no_service(failure: _Failure) -> NotUnderstoodError:
     """Return the error for a response that neither refuses nor replies."""
-    if not quote:
+    at = failure.status_words
+    if not failure.quote:
         return NotUnderstoodError(
             f"The answer has no content {at}.", hint=sentences(_UNSENT, advice.ADDRESS)
         )
-    event = "The server that answered is not the chat service"
-    if error_body != ErrorBody():
+    if failure.has_no_error:
+        event = "The server that answered is not the chat service"
+    else:
         event = "The answer holds no reply"
-    return NotUnderstoodError(f"{event}{quote} {at}.", hint=advice.ADDRESS)
-
-
-EXCERPT: Final = 200
-"""Largest number of characters of an excerpt."""
-
-_CHARSET: Final = (
-    r"(?i)charset=\W*(iso-?8859-\d+|latin-?1|(?:windows-|cp)125\d|koi8-[ru]|gbk|gb2312|gb18030|big5"
-    r"|shift_jis|euc-(?:jp|kr))\b"
-)
-# The time of each search is linear in the length of a page.
-_TITLE: Final = r"(?i)<title[^<>]*>([^<]*)"
-_UNSEEN: Final = r"(?is)<(?:script|style)\b.*?(?:</(?:script|style)[^<>]*>?|\Z)"
-_TAG: Final = r"<[^<>]*>"
-
-
-def body_text(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
-    """Return a body that is no stream as text.
-
-    JSON is UTF-8, even if its header claims otherwise. A body that is not UTF-8 is read as the
-    header says. UTF-16 and UTF-32 are known by their first bytes.
-
-    Args:
-        body: unpacked bytes, whole or cut off.
-        headers: the answer's headers.
-    """
-    encoding: str = json.detect_encoding(body)
-    if encoding.startswith("utf-8"):
-        try:
-            return body.removeprefix(codecs.BOM_UTF8).decode()
-        except UnicodeDecodeError:
-            named = re.search(_CHARSET, header(headers, "content-type"))
-            encoding = named[1] if named else "utf-8-sig"
-    return body.decode(encoding, "replace")
-
-
-def header(headers: Sequence[tuple[str, str]], name: str) -> str:
-    """Return the value of a header, the first one if it came several times; empty without one.
-
-    Args:
-        headers: the response's headers.
-        name: the header's name, in lower case.
-    """
-    values = crediting.values_by_name(tuple(headers)).get(name)
-    return values[0] if values else ""
-
-
-def safe_excerpt(text: str, keys: Iterable[Secret], limit: int = EXCERPT) -> str:
-    """Return the beginning of untrusted text on one line, without a key.
-
-    Args:
-        text: any text.
-        keys: the keys to remove from it.
-        limit: largest number of characters.
-    """
-    return one_line(redacted(text, keys), limit)
-
-
-def quoted_error(error: ErrorBody, text: str, keys: Sequence[Secret]) -> str:
-    """Return the message of a response, quoted, as the middle of a sentence.
-
-    Args:
-        error: the error in its body, empty if it has no words.
-        text: its body, of which the title or the beginning is shown if it holds no error.
-        keys: as for :func:`safe_excerpt`.
-    """
-    first, *more = dict.fromkeys(filter(None, (error.message, error.error))) or ("",)
-    name = f" ({more[0]})" if more and more[0].lower() not in first.lower() else ""
-    shown = first.rstrip(". \n") + name
-    if not first:
-        text = redacted(text, keys)
-        title = re.search(_TITLE, text)
-        page = title[1].strip() if title else ""
-        shown = html.unescape(page or re.sub(_TAG, " ", re.sub(_UNSEEN, " ", text)))
-        if text.count("\N{REPLACEMENT CHARACTER}") * 4 > len(text) > 0:
-            return ", with bytes that are not text"
-    shown = safe_excerpt(shown.rstrip(". \n"), keys)
-    return f': "{shown}"' if shown else ""
+    return NotUnderstoodError(f"{event}{failure.quote} {at}.", hint=advice.ADDRESS)

@@ -57,7 +57,8 @@ def request_url(base_url: str) -> str:
     elif not path.endswith(_WHOLE):
         path += PATH
     query = f"?{parts.query}" if parts.query else ""
-    return f"{origin(base_url).removesuffix(f':{DEFAULT_PORTS[parts.scheme]}')}{path}{query}"
+    server = origin(base_url).removesuffix(f":{DEFAULT_PORTS[parts.scheme]}")
+    return f"{server}{path}{query}"
 
 
 def models_url(base_url: str) -> str:

@@ -363,7 +363,7 @@ class Asker:
         )
         # A recorded answer needs no key, and may be there for this request.
         if endpoint is not None and not is_replayable:
-            endpoint.refuse_no_key()
+            endpoint.require_key()
         for feature in self._session.features:
             request = feature.as_sent(request, ask, service)
         texts = [request.encode().decode(), *(message.content for message in request.messages)]

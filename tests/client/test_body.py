@@ -28,7 +28,7 @@ from chatmagic.errors import (
     CutOffError,
     RequestTimeoutError,
 )
-from chatmagic.protocol.response_errors import BODY_BYTES
+from chatmagic.protocol.answer_text import BODY_BYTES
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_a_key_goes_to_no_other_path_of_its_host(path: str, *, is_own: bool) -> 
         assert (endpoint.key is not None) == is_own
         if not is_own:
             with pytest.raises(ChatError) as caught:
-                endpoint.refuse_no_key()
+                endpoint.require_key()
             belongs = f"{whose} belongs to https://hub.example:443/services/llm. Nothing was sent."
             assert caught.value.message.endswith(belongs)
     assert (resolve_for_client(HUB_ENVIRONMENT, base_url=url).key is not None) == is_own
@@ -398,7 +398,7 @@ def everything(environ: Mapping[str, str], url: str) -> list[object]:
             seen += [found, told(found)[1], *(getattr(found, name) for name in FIELDS)]
             if found.base_url != EMULATOR:
                 seen.append(usable_url(found.base_url))
-                found.refuse_no_key()
+                found.require_key()
         except ChatError as error:
             seen += [error, error.hint, in_ipython(error), chain(error)]
     return seen

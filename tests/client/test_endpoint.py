@@ -73,7 +73,7 @@ def test_no_key_is_in_the_address_that_is_shown() -> None:
 def test_a_missing_key_says_where_there_is_one(environ: dict[str, str], more: str) -> None:
     """The message names the origin and that of the environment's key; the hint, what to do."""
     with pytest.raises(AuthenticationError) as raised:
-        resolved_in_kernel(environ, chosen=AWAY).refuse_no_key()
+        resolved_in_kernel(environ, chosen=AWAY).require_key()
     what, hint = raised.value.message, raised.value.hint_at("notebook")
     assert what == f"There is no API key for https://away.example:443{more}. Nothing was sent."
     beside = f"CHATMAGIC_BASE_URL={AWAY}/v1/chat/completions beside the key sends it there, or "
@@ -86,8 +86,8 @@ def test_a_missing_key_says_where_there_is_one(environ: dict[str, str], more: st
 
 def test_a_key_that_is_there_or_not_needed_is_not_refused() -> None:
     """By its address, or where none is sent."""
-    resolved_in_client(ENVIRONMENT).refuse_no_key()
-    resolved_in_client({}, base_url=AWAY, auth="none").refuse_no_key()
+    resolved_in_client(ENVIRONMENT).require_key()
+    resolved_in_client({}, base_url=AWAY, auth="none").require_key()
 
 
 @pytest.mark.parametrize("seconds", [0, -1, True, "5", float("nan"), float("inf"), 1e30])

@@ -18,7 +18,7 @@ from chatmagic.errors import (
     InputError,
 )
 from chatmagic.models import Message
-from chatmagic.protocol.response_errors import BODY_BYTES
+from chatmagic.protocol.answer_text import BODY_BYTES
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from chatmagic.protocol.api_key import Secret
 from chatmagic.protocol.chunk import Chunk
 from chatmagic.protocol.reply_builder import ReplyBuilder
 from chatmagic.protocol.request import OWN_FIELDS, Request
-from chatmagic.protocol.response_errors import Answer, error_from_response
+from chatmagic.protocol.response_errors import AnswerFacts, error_from_response
 from chatmagic.safe_text import one_line, without_lone_surrogates
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -144,7 +144,7 @@ def test_no_refusal_tells_the_key(  # noqa: PLR0917 - hypothesis gives them by n
     text = {"plain": said, "html": f"<title>{said}</title>"}.get(form) or json.dumps(value)
     line = str(
         error_from_response(
-            Answer(status, headers, NOW, (secret,)), text.encode("utf-8", "surrogatepass")
+            AnswerFacts(status, headers, NOW, (secret,)), text.encode("utf-8", "surrogatepass")
         )
     )
     assert one_line(line, len(line)) == line

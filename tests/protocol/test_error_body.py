@@ -162,3 +162,11 @@ class TestErrorBody:
 def test_a_chunks_unknown_fields_are_no_error(value: object) -> None:
     """Fields that are not shown may be called anything (fact 6)."""
     assert ErrorBody.in_reply(value) is None
+
+
+def test_figures_of_the_limit_or_a_list_of_errors_are_an_error_in_place_of_a_reply() -> None:
+    """In a value without choices, or in the first value of a list."""
+    limited = ErrorBody.in_reply([LIMITED, "more"])
+    assert limited is not None
+    assert limited.is_rate_limit
+    assert ErrorBody.in_reply({"errors": ["w"]}) == ErrorBody("w")
