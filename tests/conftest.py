@@ -63,18 +63,20 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.modules.setdefault("rfc3987_syntax", cast("ModuleType", None))
 
 
-BROWSER: Final = "tests/browser/"
-"""Where the tests in pages are."""
+TOGETHER: Final = ("tests/browser/", "tests/study/")
+"""Folders that one worker runs: half a minute goes into a Jupyter server, Chromium and the first
+page of each front end, and some seconds into SciPy and the libraries of tables."""
 
 LONG: Final = (
     "browser",
+    "study",
     "test_site",
     "test_notebooks",
     "test_interrupts",
     "test_project",
     "test_dask",
 )
-"""The folder and the files that take longest."""
+"""The folders and the files that take longest."""
 
 OWN: Final = {f"test_{path.stem.lstrip('_')}.py" for path in PURE}
 """The files of the pure modules' own tests."""
@@ -159,20 +161,18 @@ def _place(item: pytest.Item) -> tuple[int, Path]:
     return place, item.path
 
 
-class OneForTheBrowser(LoadFileScheduling):  # type: ignore[misc] # xdist has no types
-    """Workers get a file at a time, and one of them the browser's whole folder.
-
-    A Jupyter server, Chromium and the first page of each front end take half a minute to start.
-    """
+class FilesAndFolders(LoadFileScheduling):  # type: ignore[misc] # xdist has no types
+    """Workers get a file at a time, or a whole folder of :data:`TOGETHER`."""
 
     def _split_scope(self, nodeid: str) -> str:
-        """Return what is given to one worker: a test's file, or that folder."""
-        return BROWSER if nodeid.startswith(BROWSER) else str(super()._split_scope(nodeid))
+        """Return what is given to one worker: a test's file, or its folder."""
+        folders = (folder for folder in TOGETHER if nodeid.startswith(folder))
+        return next(folders, str(super()._split_scope(nodeid)))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
     """Return what gives the workers of ``-n`` their tests; ``None`` leaves it to xdist."""
-    return OneForTheBrowser(config, log) if config.option.dist == "loadfile" else None
+    return FilesAndFolders(config, log) if config.option.dist == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)

@@ -73,7 +73,7 @@ def test_a_long_reply_takes_its_text_and_little_more(
     ask: Callable[[chatmagic.Client], str],
 ) -> None:
     """The memory beside the text does not grow with it."""
-    for size in (2 * MB, 20 * MB):
+    for size in (2 * MB, 12 * MB):
         with (
             Server(long_reply(size)) as server,
             chatmagic.Client(server.origin, "k", limits=WIDE) as client,
@@ -84,7 +84,7 @@ def test_a_long_reply_takes_its_text_and_little_more(
 
 
 def test_a_long_line_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One event of 16 MB costs one parse of it, however many pieces it comes in."""
+    """One event of 8 MB costs one parse of it, however many pieces it comes in."""
     parsed: list[int] = []
 
     class Counting(json.JSONDecoder):
@@ -93,7 +93,7 @@ def test_a_long_line_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
             return super().raw_decode(s, idx)
 
     monkeypatch.setattr(sse, "JSON_DECODER", Counting())
-    size = 16 * MB
+    size = 8 * MB
     with (
         Server(long_reply(size, fragment=size)) as server,
         chatmagic.Client(server.origin, "k", limits=WIDE) as client,

@@ -19,6 +19,7 @@ from chatmagic.session.session import Session
 from chatmagic.study import compare
 from chatmagic.study.compare import Comparison
 from chatmagic.study.comparison_output import comparison_text
+from chatmagic.study.sources import read_source
 
 Cells = dict[str, str]
 
@@ -139,14 +140,15 @@ def test_each_edit_is_told_from_its_effects(
     both: dict[str, Path], shell: Shell, tmp_path: Path
 ) -> None:
     """In any mixture of files; what an edit changes further down is a context."""
+    before = [read_source(path) for path in both.values()]
     for number, (name, (edit, expected)) in enumerate(EDITS.items()):
         after = run(shell, tmp_path / f"after {number}", edit(BASE))
-        for old in both.values():
-            for new in after.values():
-                found = causes(compare.of_files([old, new]))
+        for new in map(read_source, after.values()):
+            for old in before:
+                found = causes(compare.compare(old, new))
                 told = {begin: found[full] for full in found for begin in expected
                         if full.startswith(begin)}  # fmt: skip
-                assert told == expected, (name, old.suffix, new.suffix, found)
+                assert told == expected, (name, old.path, new.path, found)
                 assert len(found) == len(expected), (name, found)
 
 
