@@ -25,7 +25,7 @@ from chatmagic.client.client import Client
 from chatmagic.conversation.record import Record
 from chatmagic.errors import AuthenticationError, ChatError, NotUnderstoodError, TooLongError
 from chatmagic.models import Reply
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
 
 PLACES: tuple[Place, ...] = ("notebook", "python", "shell", "doctor")

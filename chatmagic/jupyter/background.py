@@ -17,8 +17,10 @@ from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter.reply_views import Live
 from chatmagic.models import Reply
+from chatmagic.session.ask import Ask
 from chatmagic.session.ending import interrupted
-from chatmagic.session.events import Ask, View, failure
+from chatmagic.session.events import failure
+from chatmagic.session.views import View
 from chatmagic.session.worker import NAP
 
 HINT: Final = "Run that cell again; or this one, which then asks without that turn."

@@ -24,7 +24,9 @@ from chatmagic.jupyter.page.reply_under_way import ReplyDrawn
 from chatmagic.render import gauge
 from chatmagic.render.sanitize import QUIET, frame, live_box, live_mark
 from chatmagic.safe_text import UNTYPESET, unlinked
-from chatmagic.session.events import Ask, Event, Outcome, TextView, View, Waiting, failure
+from chatmagic.session.ask import Ask, Outcome
+from chatmagic.session.events import Event, Waiting, failure
+from chatmagic.session.views import TextView, View
 
 WAITING: Final = "… waiting for the reply"
 QUEUED: Final = "chatmagic-waiting chatmagic-queued"

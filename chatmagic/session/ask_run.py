@@ -11,13 +11,15 @@ from chatmagic.advice import Note, Place
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatInterrupted, shown_at
+from chatmagic.session.ask import Ask, Outcome
 from chatmagic.session.ask_lock import AskLock
 from chatmagic.session.asker import Asker
 from chatmagic.session.audience import Audience
 from chatmagic.session.ending import Ending, interrupted
-from chatmagic.session.events import Ask, Began, Ended, Followers, Outcome, View
+from chatmagic.session.events import Began, Ended, Followers
 from chatmagic.session.feature import Feature
 from chatmagic.session.ledger import Ledger
+from chatmagic.session.views import View
 from chatmagic.session.worker import Worker
 
 

@@ -26,10 +26,10 @@ from chatmagic.errors import ChatError, ChatInterrupted, TooLongError
 from chatmagic.protocol.api_key import refuse_keys
 from chatmagic.protocol.request import Request
 from chatmagic.safe_text import counted
+from chatmagic.session.ask import Ask, Outcome
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.ending import Ending, interrupted
 from chatmagic.session.environment import Environment, RequestSettings
-from chatmagic.session.events import Ask, Outcome
 from chatmagic.session.exchange import Answer, Receiver, Sending, exchange
 from chatmagic.session.feature import Candidate, Feature
 from chatmagic.session.features import answer_file

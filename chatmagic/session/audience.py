@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from chatmagic.session.ask import Ask
 from chatmagic.session.ending import Ending
-from chatmagic.session.events import Ask, Followers, Fragment, Thought, View
+from chatmagic.session.events import Followers, Fragment, Thought
 from chatmagic.session.exchange import Receiver
+from chatmagic.session.views import View
 from chatmagic.session.worker import Worker
 
 

@@ -9,8 +9,9 @@ from chatmagic.errors import SHORTER_HINT, ChatInterrupted, ReplyFormatError, To
 from chatmagic.models import Reply
 from chatmagic.safe_text import counted
 from chatmagic.session import forms
-from chatmagic.session.events import Ask, Outcome, View
+from chatmagic.session.ask import Ask, Outcome
 from chatmagic.session.prepare import Prepared
+from chatmagic.session.views import View
 
 
 @dataclass(frozen=True, slots=True)

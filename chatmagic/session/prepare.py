@@ -30,7 +30,7 @@ from chatmagic.protocol.request import Request
 from chatmagic.render import reply_forms
 from chatmagic.safe_text import counted, one_line
 from chatmagic.session import forms
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 from chatmagic.session.source import SERVICE, AnswerSource
 
 

@@ -18,7 +18,7 @@ from chatmagic.models import Reply
 from chatmagic.protocol.api_key import refuse_keys
 from chatmagic.protocol.secret_scanner import SecretVariable, secret_in, secret_variables
 from chatmagic.safe_text import one_line
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 from chatmagic.session.feature import Candidate, Feature
 from chatmagic.session.prepare import Prepared
 

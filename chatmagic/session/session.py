@@ -30,6 +30,7 @@ from chatmagic.errors import (
 from chatmagic.models import Credits, Reply
 from chatmagic.other_tools import SESSION, missing_name
 from chatmagic.session import forms
+from chatmagic.session.ask import Ask, Outcome
 from chatmagic.session.ask_lock import AskLock
 from chatmagic.session.ask_run import AskRun
 from chatmagic.session.asker import Asker, Preview
@@ -37,13 +38,7 @@ from chatmagic.session.changes import CHANGE, Changes
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.coroutine import awaitable
 from chatmagic.session.environment import Environment
-from chatmagic.session.events import (
-    Ask,
-    Followers,
-    Listener,
-    Outcome,
-    View,
-)
+from chatmagic.session.events import Followers
 from chatmagic.session.feature import Feature
 from chatmagic.session.features import features_of, new_ledger, replayed_file
 from chatmagic.session.map.job import Job
@@ -59,6 +54,7 @@ from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.model_list import listed_models
 from chatmagic.session.other_arguments import refuses_other_options
+from chatmagic.session.views import Listener, View
 
 _RowsT = TypeVar("_RowsT", bound=Table | Column | Mapping[str, Any])
 

@@ -42,11 +42,12 @@ from chatmagic.errors import (
 from chatmagic.jupyter.settings import FileSettings
 from chatmagic.safe_text import to_terminal
 from chatmagic.session import current
+from chatmagic.session.ask import Ask, Outcome
 from chatmagic.session.configured_environment import ConfiguredEnvironment
-from chatmagic.session.events import Ask, Outcome, TextView
 from chatmagic.session.feature import DoctorLine
 from chatmagic.session.features import sends_nothing
 from chatmagic.session.session import Session
+from chatmagic.session.views import TextView
 
 
 class _Shell(ConfiguredEnvironment):

@@ -21,8 +21,8 @@ from rows import OURS, Row, by_turns, middle
 
 from chatmagic import Client, Session, Usage
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
+from chatmagic.session.ask import Ask
 from chatmagic.session.environment import Environment
-from chatmagic.session.events import Ask
 from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.map.rows import Rows

@@ -16,9 +16,10 @@ from test_many_prompts import Counting, in_file
 
 import chatmagic
 from chatmagic.errors import BudgetError
-from chatmagic.session.events import Ask, Listener
+from chatmagic.session.ask import Ask
 from chatmagic.session.features import new_ledger
 from chatmagic.session.session import Session
+from chatmagic.session.views import Listener
 
 WORKERS: Final = 8
 DEAREST: Final = 5

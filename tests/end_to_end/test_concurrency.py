@@ -18,7 +18,8 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.steering import ThreadStart
 from chatmagic.errors import ChatInterrupted
 from chatmagic.models import Message
-from chatmagic.session.events import Ask, Event, Fragment
+from chatmagic.session.ask import Ask
+from chatmagic.session.events import Event, Fragment
 from chatmagic.session.session import Session
 
 THREADS: Final = 8

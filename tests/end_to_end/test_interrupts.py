@@ -39,9 +39,10 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.models import Reply
+from chatmagic.session.ask import Ask
 from chatmagic.session.current import current_session
-from chatmagic.session.events import Ask, View
 from chatmagic.session.session import Session
+from chatmagic.session.views import View
 
 PACKAGE: Final = Path(chatmagic.__file__).parent
 
@@ -53,10 +54,12 @@ def watched(*names: str) -> tuple[str, ...]:
 
 WAITING: Final = watched(
     "client/halt",
+    "session/ask",
     "session/ask_run",
     "session/ending",
     "session/events",
     "session/session",
+    "session/views",
     "session/worker",
 )
 """What the thread that waits comes to; what only computes is left out."""

@@ -43,8 +43,9 @@ from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputErro
 from chatmagic.models import Message
 from chatmagic.protocol.api_key import Auth
 from chatmagic.protocol.url import origin, request_url
-from chatmagic.session.events import Ask, View
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
+from chatmagic.session.views import View
 
 KEYS = {
     # No other test has it: what a thread of theirs still logs is not taken for this key.

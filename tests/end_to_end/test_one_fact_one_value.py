@@ -19,7 +19,7 @@ from chatmagic.models import BodyFacts, Message, Reply, ReplyFacts, Usage
 from chatmagic.protocol.chunk import Chunk
 from chatmagic.protocol.reply_builder import ReplyBuilder
 from chatmagic.protocol.request import Request
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 
 FACTS: dict[str, Any] = {
     item.name: Usage(1, 2, 3) if item.name == "usage" else f"the {item.name}"

@@ -27,8 +27,9 @@ from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.jupyter.commands.cassette import cassette_of, change_cassette
-from chatmagic.session.events import Ask, Listener
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
+from chatmagic.session.views import Listener
 
 FATES = ["whole", "whole", "whole", "no credits", "cut off", "stopped while waiting"]
 NAMES = ("talk.jsonl", "other.jsonl")

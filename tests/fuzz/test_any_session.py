@@ -20,8 +20,9 @@ from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffErr
 from chatmagic.models import Origin
 from chatmagic.protocol import sse
 from chatmagic.protocol.chunk import Chunk
-from chatmagic.session.events import Ask, Outcome, View
+from chatmagic.session.ask import Ask, Outcome
 from chatmagic.session.session import Session
+from chatmagic.session.views import View
 
 FATES = [
     "whole",

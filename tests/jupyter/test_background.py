@@ -21,8 +21,10 @@ from chatmagic.jupyter import reply_views
 from chatmagic.jupyter.background import Background
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.models import Reply
+from chatmagic.session.ask import Ask
 from chatmagic.session.current import current_session
-from chatmagic.session.events import Ask, Began, Event, Fragment, View
+from chatmagic.session.events import Began, Event, Fragment
+from chatmagic.session.views import View
 
 PATIENCE = 60.0
 ASK = "%%chat --background -o reply\necho:one two"

@@ -23,7 +23,9 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter import reply_views
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.models import Credits, Reply, Usage
-from chatmagic.session.events import THOUGHTS_ABOVE, Ask, Began, Fragment, Outcome
+from chatmagic.session.ask import Ask, Outcome
+from chatmagic.session.events import Began, Fragment
+from chatmagic.session.views import THOUGHTS_ABOVE
 
 PATIENCE = 60.0
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -24,18 +24,13 @@ from chatmagic.errors import (
     RateLimitError,
     ServiceError,
 )
-from chatmagic.session.events import (
-    Ask,
-    Began,
-    Ended,
-    Event,
-    Outcome,
-    View,
-)
+from chatmagic.session.ask import Ask, Outcome
+from chatmagic.session.events import Began, Ended, Event
 from chatmagic.session.features import new_ledger
 from chatmagic.session.ledger import Ledger, Limit
 from chatmagic.session.ledger_row import Reservation
 from chatmagic.session.session import Session
+from chatmagic.session.views import View
 
 
 @dataclass

@@ -23,7 +23,7 @@ from chatmagic.errors import (
     RequestRejectedError,
     TooLongError,
 )
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
 
 GONE = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("ab")))

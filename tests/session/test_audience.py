@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from chatmagic.session.ask import Ask
 from chatmagic.session.audience import Audience
 from chatmagic.session.ending import Ending
-from chatmagic.session.events import Ask, Event, Followers, Fragment, Listener, Thought
+from chatmagic.session.events import Event, Followers, Fragment, Thought
+from chatmagic.session.views import Listener
 from chatmagic.session.worker import Worker
 
 

@@ -13,7 +13,8 @@ from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.steering import ThreadStart
 from chatmagic.errors import InputError
-from chatmagic.session.events import Ask, Changed, Event, Fragment
+from chatmagic.session.ask import Ask
+from chatmagic.session.events import Changed, Event, Fragment
 from chatmagic.session.session import Session
 
 

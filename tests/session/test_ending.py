@@ -9,7 +9,7 @@ import pytest
 from asking import Seen
 
 from chatmagic.errors import ChatInterrupted
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
 
 

@@ -14,7 +14,8 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
 from chatmagic.errors import ChatInterrupted, ServiceError
 from chatmagic.models import Reply
-from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Fragment, Outcome, failure
+from chatmagic.session.ask import Ask, Outcome
+from chatmagic.session.events import Began, Changed, Ended, Event, Fragment, failure
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
@@ -41,13 +42,6 @@ def test_followers_hear_of_every_ask_and_change(session: Session, emulator: Emul
     leave()
     session.changes.make(Conversation.redo)
     assert len(heard) == count
-
-
-def test_a_prompt_holds_no_lone_surrogates() -> None:
-    """They are marked as they are in the request, else no output could hold the record."""
-    ask = Ask("a\ud83d", typed="{{ b\udc00 }}")
-    assert (ask.prompt, ask.typed) == ("a\ufffd", "{{ b\ufffd }}")
-    assert Ask("a\ud83d\ude00").prompt == "a\U0001f600"
 
 
 def test_failures_are_told_without_what_acts() -> None:

@@ -20,7 +20,7 @@ from chatmagic.conversation.question import Schema
 from chatmagic.errors import ChatInterrupted, InputError, ReplyFormatError
 from chatmagic.models import Reply
 from chatmagic.session import forms
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 from chatmagic.session.forms import name_of, problem, schema_of
 from chatmagic.session.session import Session
 

@@ -12,9 +12,10 @@ from loopback import DONE, Server, document, event, playing, stream
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.endpoint import Server as Known
 from chatmagic.errors import BudgetError, RequestRejectedError
-from chatmagic.session.events import Ask, View
+from chatmagic.session.ask import Ask
 from chatmagic.session.features import new_ledger
 from chatmagic.session.session import Session
+from chatmagic.session.views import View
 
 SCHEMA: dict[str, Any] = {"title": "A b", "type": "object", "properties": {"n": {}}}
 GOOD: dict[str, Any] = {"choices": [{"message": {"content": '{"n": 1}'}}], "usage": {}}

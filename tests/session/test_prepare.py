@@ -20,7 +20,7 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 from chatmagic.session.prepare import keep, prepare
 from chatmagic.session.session import Session
 

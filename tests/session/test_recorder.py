@@ -16,8 +16,8 @@ from chatmagic.archive.interaction import Interaction
 from chatmagic.client.client import Client
 from chatmagic.conversation.window import Window
 from chatmagic.errors import ChatError, ServiceError
+from chatmagic.session.ask import Ask
 from chatmagic.session.environment import Environment
-from chatmagic.session.events import Ask
 from chatmagic.session.prepare import prepare
 from chatmagic.session.recorder import Recorder, query_of
 from chatmagic.session.session import Session

@@ -20,7 +20,7 @@ from chatmagic.errors import InputError
 from chatmagic.models import Reply
 from chatmagic.protocol.secret_scanner import SecretVariable, secret_variables
 from chatmagic.session import secret_check
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
 
 VALUE = "tr0ub4dor&staple"

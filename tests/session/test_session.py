@@ -28,12 +28,8 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.protocol.api_key import Secret
-from chatmagic.session.events import (
-    Ask,
-    Event,
-    Fragment,
-    Thought,
-)
+from chatmagic.session.ask import Ask
+from chatmagic.session.events import Event, Fragment, Thought
 from chatmagic.session.session import Session
 
 

@@ -14,7 +14,8 @@ from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatInterrupted
 from chatmagic.protocol import sse
 from chatmagic.protocol.chunk import Chunk
-from chatmagic.session.events import Ask, Event, Fragment
+from chatmagic.session.ask import Ask
+from chatmagic.session.events import Event, Fragment
 from chatmagic.session.session import Session
 
 

@@ -28,8 +28,8 @@ from chatmagic import _initial_environ, cli
 from chatmagic.archive.cassette_file import CassetteFile
 from chatmagic.client import config
 from chatmagic.jupyter.settings import FileSettings
+from chatmagic.session.ask import Outcome
 from chatmagic.session.configured_environment import ConfiguredEnvironment
-from chatmagic.session.events import Outcome
 from chatmagic.session.session import Session
 
 Run = Callable[..., Asked]

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chatmagic.session.events import Outcome, View
+from chatmagic.session.ask import Outcome
 from chatmagic.session.session import Session
+from chatmagic.session.views import View
 
 PATIENCE = 60.0
 

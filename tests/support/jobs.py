@@ -21,8 +21,8 @@ from chatmagic.conversation.question import RequestFacts
 from chatmagic.errors import ChatError, RateLimitError
 from chatmagic.models import Credits, Reply
 from chatmagic.protocol.request import Request
+from chatmagic.session.ask import Ask
 from chatmagic.session.environment import Environment
-from chatmagic.session.events import Ask
 from chatmagic.session.map.job import Job
 from chatmagic.session.map.row_asker import JobOptions
 from chatmagic.session.map.row_reply import RowReply

@@ -16,7 +16,7 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.jupyter.page.panel_feed import Shown
 from chatmagic.models import Reply
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
 
 PATIENCE = 60.0

@@ -31,7 +31,8 @@ from chatmagic.jupyter.status import Status
 from chatmagic.jupyter.values import Descriptions
 from chatmagic.models import Reply
 from chatmagic.other_tools import PROMPTS
-from chatmagic.session.events import EMPTY, Ask, View
+from chatmagic.session.ask import EMPTY, Ask
+from chatmagic.session.views import View
 
 EXAMPLES: Final = (
     "%%chat\nExplain the central limit theorem to a biologist.\nUse one example.",

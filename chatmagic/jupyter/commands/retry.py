@@ -28,7 +28,7 @@ from chatmagic.jupyter.page.messages import Message
 from chatmagic.models import Reply
 from chatmagic.render import gauge, reply_forms
 from chatmagic.safe_text import UNTYPESET, counted, one_line
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 
 _HEAD: Final = ("Reply", "Text", "Notes")
 # Code that is too wide scrolls in its own box.

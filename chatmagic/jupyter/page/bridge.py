@@ -24,7 +24,8 @@ from chatmagic.jupyter.page.page_link import Handler, PageLink
 from chatmagic.jupyter.page.painting import Painting
 from chatmagic.jupyter.page.reply_under_way import ReplyDrawn
 from chatmagic.jupyter.settings import KernelSettings
-from chatmagic.session.events import Ask, Began, Ended, Event, Fragment, Thought, Waiting
+from chatmagic.session.ask import Ask
+from chatmagic.session.events import Began, Ended, Event, Fragment, Thought, Waiting
 from chatmagic.session.session import Session
 
 STARTED: Final = "Reply started."

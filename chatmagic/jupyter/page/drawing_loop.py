@@ -20,7 +20,8 @@ from typing import TypeAlias
 from chatmagic._fork import Lock, belongs_to_process
 from chatmagic._log import swallowed
 from chatmagic.jupyter.page.reply_under_way import ReplyDrawn, ReplyUnderWay
-from chatmagic.session.events import Ask, Began, Ended, Event, Fragment, Thought
+from chatmagic.session.ask import Ask
+from chatmagic.session.events import Began, Ended, Event, Fragment, Thought
 
 DrawingListener: TypeAlias = "Callable[[Event | ReplyDrawn], object]"
 

@@ -16,7 +16,8 @@ from chatmagic.jupyter.page.messages import Message
 from chatmagic.jupyter.page.reply_under_way import ReplyDrawn
 from chatmagic.protocol import credits as crediting
 from chatmagic.safe_text import visible
-from chatmagic.session.events import Ask, Began, Ended, Outcome, failure
+from chatmagic.session.ask import Ask, Outcome
+from chatmagic.session.events import Began, Ended, failure
 
 MOST_ASIDES: Final = 50
 NOT_KEPT: Final = "Not kept: this question was asked without history."

@@ -14,7 +14,8 @@ from chatmagic.jupyter.page import panel_content
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.jupyter.page.panel_asks import PanelAsks, PendingAsk
 from chatmagic.jupyter.page.panel_saved import saved
-from chatmagic.session.events import Ask, failure
+from chatmagic.session.ask import Ask
+from chatmagic.session.events import failure
 from chatmagic.session.session import Session
 
 

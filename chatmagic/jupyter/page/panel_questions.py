@@ -18,8 +18,9 @@ from chatmagic.jupyter.page.panel_log import PanelLog
 from chatmagic.jupyter.page.task_thread import TaskThread
 from chatmagic.jupyter.page.view_request import ViewRequest
 from chatmagic.safe_text import without_lone_surrogates
-from chatmagic.session.events import Ask, View
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
+from chatmagic.session.views import View
 
 WITHDRAWN: Final = "Withdrawn before it was sent."
 ONE_AT_A_TIME: Final = "A question from the panel is under way already; this one was not sent."

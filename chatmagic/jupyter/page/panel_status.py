@@ -12,7 +12,7 @@ from chatmagic.errors import ChatError
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import Message
 from chatmagic.jupyter.status import Status, model_words
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 from chatmagic.session.features import answer_file
 
 MOST_MODELS: Final = 1_000

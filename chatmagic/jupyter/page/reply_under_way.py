@@ -13,7 +13,7 @@ from chatmagic.render.live_markdown import BlockChange, LiveMarkdown
 from chatmagic.render.reply_forms import live_reply
 from chatmagic.render.sanitize import frame, live_box, live_mark
 from chatmagic.safe_text import counted
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 
 SECONDS_BETWEEN: Final = 0.1
 PARTIAL: Final = '<p class="chatmagic-partial"><em>Not complete yet.</em></p>'

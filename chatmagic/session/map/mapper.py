@@ -25,8 +25,8 @@ from chatmagic.errors import InputError, shown_at
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.safe_text import counted, one_line
 from chatmagic.session import forms
+from chatmagic.session.ask import Ask
 from chatmagic.session.current import current_session
-from chatmagic.session.events import Ask
 from chatmagic.session.features import replayed_file
 from chatmagic.session.map.claims import claims_of
 from chatmagic.session.map.job import Job

@@ -23,8 +23,8 @@ from chatmagic.protocol.request import NOT_IN_DIGEST, Request
 from chatmagic.protocol.secret_scanner import secret_in
 from chatmagic.safe_text import one_line, without_lone_surrogates
 from chatmagic.session import forms
+from chatmagic.session.ask import Ask
 from chatmagic.session.environment import Environment
-from chatmagic.session.events import Ask
 from chatmagic.session.map.job_head import JobHead
 from chatmagic.session.map.results import Columns
 from chatmagic.session.map.row_reply import SHORT, RowReply, replay_key

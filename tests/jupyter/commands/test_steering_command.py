@@ -16,8 +16,9 @@ from shells import KEY, Shell, asked, bodies
 
 from chatmagic.audit import audit
 from chatmagic.jupyter.commands.command import UNCHANGED
+from chatmagic.session.ask import Ask
 from chatmagic.session.current import current_session
-from chatmagic.session.events import Ask, View
+from chatmagic.session.views import View
 
 TERSE = "%%chat_instructions\nBe terse."
 

@@ -22,8 +22,10 @@ from chatmagic.jupyter.page import reply_under_way
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.jupyter.page.reply_under_way import ReplyDrawn
 from chatmagic.protocol.credits import OTHERS
+from chatmagic.session.ask import Ask
 from chatmagic.session.current import current_session
-from chatmagic.session.events import Ask, Began, Ended, Event, Fragment, View
+from chatmagic.session.events import Began, Ended, Event, Fragment
+from chatmagic.session.views import View
 
 
 def test_history_says_which_order_is_in_force(front: Front) -> None:

@@ -16,7 +16,8 @@ from chatmagic.jupyter.page import reply_under_way
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.jupyter.page.reply_under_way import ReplyDrawn
 from chatmagic.models import Reply
-from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Fragment, Thought
+from chatmagic.session.ask import Ask
+from chatmagic.session.events import Began, Changed, Ended, Event, Fragment, Thought
 
 PATIENCE = 60.0
 

@@ -13,8 +13,9 @@ from chatmagic.conversation.record import owner_of
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter.page import marks as module
 from chatmagic.protocol.credits import OTHERS
+from chatmagic.session.ask import Ask
 from chatmagic.session.current import current_session
-from chatmagic.session.events import Ask, Began, Ended
+from chatmagic.session.events import Began, Ended
 
 BY_LATELY = f"by the cost of recent requests; {OTHERS}."
 TAKEN_BACK = module.MARKS["taken back"]

@@ -17,7 +17,8 @@ from chatmagic.jupyter.page.messages import Message
 from chatmagic.jupyter.page.painting import Painting
 from chatmagic.jupyter.page.reply_under_way import ReplyDrawn, ReplyUnderWay
 from chatmagic.models import Reply
-from chatmagic.session.events import Ask, Ended, Outcome
+from chatmagic.session.ask import Ask, Outcome
+from chatmagic.session.events import Ended
 
 
 class Page:

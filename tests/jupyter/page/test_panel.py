@@ -20,8 +20,9 @@ from shells import KEY, Page, Shell
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.jupyter.page.panel_content import LogEntries
 from chatmagic.jupyter.page.panel_saved import NEEDS_A_PAGE
-from chatmagic.session.events import Ask, Listener
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
+from chatmagic.session.views import Listener
 
 
 def test_the_next_cell_carries_the_panels_turn_and_says_so(

@@ -14,7 +14,7 @@ from panel_views import (
 )
 
 from chatmagic.jupyter.page.panel_asks import PendingAsk
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
 
 

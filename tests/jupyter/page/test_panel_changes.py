@@ -9,8 +9,9 @@ from panel_views import (
 )
 
 from chatmagic.conversation.record import owner_of
-from chatmagic.session.events import Ask, Listener
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
+from chatmagic.session.views import Listener
 
 
 def test_a_step_that_fails_is_said(

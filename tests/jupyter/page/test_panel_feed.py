@@ -23,7 +23,8 @@ from chatmagic.jupyter.page import reply_under_way
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.jupyter.page.panel import Panels
 from chatmagic.jupyter.page.panel_feed import Shown
-from chatmagic.session.events import Ask, Began, Ended, Fragment
+from chatmagic.session.ask import Ask
+from chatmagic.session.events import Began, Ended, Fragment
 from chatmagic.session.session import Session
 
 

@@ -21,8 +21,9 @@ from chatmagic.conversation.steering import ThreadStart
 from chatmagic.jupyter.page import panel_requests
 from chatmagic.jupyter.page.panel import Panels
 from chatmagic.jupyter.page.panel_content import LogEntries
-from chatmagic.session.events import Ask, Listener
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
+from chatmagic.session.views import Listener
 
 
 def test_the_gauge_alone_says_the_figures(page: View, service: Service) -> None:

@@ -15,8 +15,9 @@ from panel_views import (
 )
 
 import chatmagic
-from chatmagic.session.events import Ask, Listener
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
+from chatmagic.session.views import Listener
 
 
 def test_stop_ends_the_panels_reply_and_keeps_what_came(

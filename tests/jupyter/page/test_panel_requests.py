@@ -13,8 +13,9 @@ from chatmagic.conversation.question import A_MODEL
 from chatmagic.conversation.steering import ThreadStart
 from chatmagic.jupyter.page import panel_questions
 from chatmagic.jupyter.page.panel import Panels
-from chatmagic.session.events import Ask, Listener
+from chatmagic.session.ask import Ask
 from chatmagic.session.session import Session
+from chatmagic.session.views import Listener
 
 
 @pytest.mark.parametrize(

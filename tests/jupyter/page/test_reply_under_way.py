@@ -10,7 +10,7 @@ import pytest
 
 from chatmagic.jupyter.page import reply_under_way
 from chatmagic.jupyter.page.reply_under_way import ReplyDrawn, ReplyUnderWay, WordCount
-from chatmagic.session.events import Ask
+from chatmagic.session.ask import Ask
 
 PROSE = (
     "The sample mean is a point estimate and its standard error says how far it would move "

@@ -11,9 +11,9 @@ from chatmagic.client.halt import Halt
 from chatmagic.models import Message
 from chatmagic.protocol.request import Request
 from chatmagic.protocol.url import EMULATOR
+from chatmagic.session.ask import Ask
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import Environment
-from chatmagic.session.events import Ask
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.map.row_sender import RowSender
 

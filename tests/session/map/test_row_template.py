@@ -11,8 +11,8 @@ from chatmagic._json import digest
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
+from chatmagic.session.ask import Ask
 from chatmagic.session.environment import Environment
-from chatmagic.session.events import Ask
 from chatmagic.session.map.row_reply import replay_key
 from chatmagic.session.map.row_template import RowTemplate
 
