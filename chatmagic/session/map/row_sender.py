@@ -10,7 +10,7 @@ from chatmagic.advice import Place
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.question import RequestFacts
-from chatmagic.errors import RateLimitError
+from chatmagic.errors import ChatError
 from chatmagic.models import Credits, Reply
 from chatmagic.protocol.request import Request
 from chatmagic.protocol.url import EMULATOR
@@ -19,6 +19,7 @@ from chatmagic.session.environment import Environment
 from chatmagic.session.exchange import Link, Sending, joined
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.ledger_row import service_of
+from chatmagic.session.map.pace import is_refusal
 from chatmagic.session.map.shared_files import FolderPause
 from chatmagic.session.meter import Meter
 from chatmagic.session.source import AnswerFile
@@ -88,7 +89,8 @@ class RowSender:
         """
         sending = Sending(client, request, digest, "map", self._cell, halt=halt, question=question)
         answer = self._exchange(sending)
-        if isinstance(problem := answer.problem, RateLimitError) and self.pause is not None:
+        problem = answer.problem
+        if self.pause is not None and isinstance(problem, ChatError) and is_refusal(problem):
             self.pause.extend(problem.retry_after)
         self.ledger.note_tokens(request, answer.reply)
         return answer.whole()

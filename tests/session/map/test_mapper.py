@@ -322,7 +322,8 @@ def test_without_locks_nothing_is_damaged(
     assert len(server.prompts) == asked
 
 
-def test_a_pause_holds_for_all_processes_of_the_folder(server: RowServer) -> None:
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_pause_holds_for_all_processes_of_the_folder(server: RowServer, status: int) -> None:
     """A refusal that names a time is noted for the others, who send nothing until then."""
     refused = threading.Event()
 
@@ -330,7 +331,7 @@ def test_a_pause_holds_for_all_processes_of_the_folder(server: RowServer) -> Non
         if refused.is_set():
             return None
         refused.set()
-        return 429, {"Retry-After": "1"}, {"error": "rate_limit_exceeded"}
+        return status, {"Retry-After": "1"}, {"error": "busy"}
 
     server.refuses = refuses
     mapper = label(workers=1)
