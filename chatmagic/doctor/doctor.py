@@ -30,7 +30,7 @@ from chatmagic.client.transport import HttpTransport
 from chatmagic.client.user_key_file import KEY_FILE_VARIABLE
 from chatmagic.errors import ChatError
 from chatmagic.models import Credits, Message
-from chatmagic.protocol.api_key import redacted
+from chatmagic.protocol.api_key import Secret, redacted
 from chatmagic.protocol.request import Request
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.safe_text import counted, one_line
@@ -66,6 +66,7 @@ class Examination:
         address: the address, without a key; ``None`` while none is known.
         marks: number of lines with each mark.
         has_asked: whether a question was sent.
+        keys: the known keys, which no line shows; looked for once, as a keyring may take its time.
     """
 
     environment: ConfiguredEnvironment
@@ -77,6 +78,7 @@ class Examination:
     address: Endpoint | None = None
     marks: Counter[Mark] = field(default_factory=Counter)
     has_asked: bool = False
+    keys: tuple[Secret, ...] = ()
 
     @property
     def is_emulator(self) -> bool:
@@ -91,6 +93,7 @@ class Examination:
         Returns:
             Whether a question can be asked.
         """
+        self.keys = self.environment.known_keys()
         for check in CHECKS:
             for line in self.lines(check.__name__, check(self)):
                 self.tell(line)
@@ -129,7 +132,7 @@ class Examination:
     def _safe(self, words: str) -> str:
         """Return words without keys, and without the name of the home folder."""
         # Before the text is cut, as a cut could leave a part of a key.
-        words = redacted(words, self.environment.known_keys())
+        words = redacted(words, self.keys)
         home = str(Path.home())
         return one_line(words.replace(home, "~") if len(home) > 1 else words, _SHOWN)
 

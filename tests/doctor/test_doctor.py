@@ -228,3 +228,20 @@ def test_a_replay_never_sends(
     monkeypatch.setenv("CHATMAGIC_MODE", "replay")
     assert "[!!] answer: CHATMAGIC_MODE says replay" in asked_by(session)
     assert emulator.requests == []
+
+
+def test_the_known_keys_are_looked_for_once(
+    place: ConfiguredEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for each line: a keyring may take its time, or ask its user."""
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", "emulator")
+    looked = list[ConfiguredEnvironment]()
+    known_keys = ConfiguredEnvironment.known_keys
+
+    def look(self: ConfiguredEnvironment) -> tuple[Secret, ...]:
+        looked.append(self)
+        return known_keys(self)
+
+    monkeypatch.setattr(ConfiguredEnvironment, "known_keys", look)
+    assert len(block(place)) > 5
+    assert looked == [place]
