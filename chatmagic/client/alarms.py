@@ -14,6 +14,9 @@ from typing import Final
 from chatmagic._fork import belongs_to_process
 from chatmagic._log import swallowed
 
+LONGEST_WAIT: Final = 0.25
+"""Seconds after which the thread looks whether there are alarms; without any it ends."""
+
 
 @dataclass(slots=True, eq=False)
 class Alarm:
@@ -29,7 +32,11 @@ class Alarm:
 
 
 class Alarms:
-    """The alarms of a process; their thread runs as long as there are some."""
+    """The alarms of a process; their thread runs as long as there are some, and a moment longer.
+
+    It is not woken for each of them: a map that begins makes hundreds of connections, each with an
+    alarm that is cancelled at once.
+    """
 
     def __init__(self) -> None:
         """Start with none."""
@@ -37,6 +44,8 @@ class Alarms:
         self._alarms: list[Alarm] = []
         """The alarms, the next one first."""
         self._is_running = False
+        self._wakes_at = 0.0
+        """The time at which the thread looks at the alarms again."""
         belongs_to_process(self)
 
     def leave_to_parent(self) -> None:
@@ -59,7 +68,7 @@ class Alarms:
                 thread = threading.Thread(target=self._run, name="chatmagic-timer", daemon=True)
                 thread.start()
                 self._is_running = True
-            elif self._alarms[0] is alarm:
+            elif alarm.time < self._wakes_at:
                 self._changed.notify()
         return alarm
 
@@ -71,8 +80,6 @@ class Alarms:
         """
         with self._changed, suppress(ValueError):
             self._alarms.remove(alarm)
-            if not self._alarms:
-                self._changed.notify()
 
     def _run(self) -> None:
         """Call each function at its time, until there are no more."""
@@ -87,6 +94,8 @@ class Alarms:
                 seconds = self._alarms[0].time - monotonic()
                 if seconds <= 0:
                     return self._alarms.pop(0)
+                seconds = min(seconds, LONGEST_WAIT)
+                self._wakes_at = monotonic() + seconds
                 self._changed.wait(seconds)
             self._is_running = False
             return None
