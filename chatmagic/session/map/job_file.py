@@ -131,10 +131,13 @@ class JobFile(RowFile):
         Raises:
             ChatError: the line cannot be written; the file is as before.
         """
+        # Made before the lock is taken, for which the other threads of a map wait.
+        line = reply.to_line()
         with self._lock:
             heads = self.index.heads
             is_first = reply.head is not None and reply.head == self.head not in heads
-            line = (replace(reply, head=self._head) if is_first else reply).to_line()
+            if is_first:
+                line = replace(reply, head=self._head).to_line()
             try:
                 place = cast("LineWriter", self._writer).append(line)
             except OSError as error:
@@ -163,9 +166,12 @@ class JobFile(RowFile):
         Raises:
             ChatError: there is no room.
         """
+        writer = cast("LineWriter", self._writer)
+        if writer.has_room(rows):
+            return  # mostly, and so no thread waits for another one's write
         with self._lock:
             try:
-                cast("LineWriter", self._writer).make_room(rows)
+                writer.make_room(rows)
             except OSError as error:
                 raise self._not_written(error) from None
 

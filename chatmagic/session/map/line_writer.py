@@ -61,6 +61,18 @@ class LineWriter:
         self._longest = max(self._longest, len(line))
         return place
 
+    def has_room(self, lines: int) -> bool:
+        """Return whether there is room for lines.
+
+        Args:
+            lines: their number.
+        """
+        return self._end + self._size_of(lines) <= self._room
+
+    def _size_of(self, lines: int) -> int:
+        """Return the size of the room for lines."""
+        return 2 * self._longest * lines
+
     def make_room(self, lines: int) -> None:
         """Make room for lines.
 
@@ -70,10 +82,10 @@ class LineWriter:
         Raises:
             OSError: there is no room.
         """
-        begin = max(self._room, self._end)
-        needed = 2 * self._longest * lines
-        if self._end + needed <= begin:
+        if self.has_room(lines):
             return
+        begin = max(self._room, self._end)
+        needed = self._size_of(lines)
         try:
             # A quarter more, so that not each line makes some; less if the disk is nearly full.
             self._make_room(begin, self._end + needed * 5 // 4)
