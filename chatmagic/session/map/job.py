@@ -240,7 +240,7 @@ class Job:
     def _hand_out(self) -> None:
         """Hand out each row, and wait until all rows are done."""
         try:
-            self.pool.ask(self.to_ask, self._show_progress)
+            self.pool.ask(self.to_ask, self._show_progress, known=len(self.to_ask.first))
             self._show_progress()
         except Exception as error:  # noqa: BLE001 - `_work` raises it
             log_swallowed(error)

@@ -68,14 +68,20 @@ class RowPool:
         """Start the writer of the answers."""
         self.answers.start()
 
-    def ask(self, rows: Iterable[Row], while_waiting: Callable[[], object]) -> None:
+    def ask(
+        self, rows: Iterable[Row], while_waiting: Callable[[], object], *, known: int = 0
+    ) -> None:
         """Give rows to the threads, and wait until all are done, or the run is stopped.
 
         Args:
             rows: the rows, which are read in the calling thread as they are needed.
             while_waiting: called again and again meanwhile.
+            known: number of rows that are there for certain. Threads for them are started at once:
+                later each start would wait for the requests of the others.
         """
         client = self._open.enter_context(self._sender.connect())
+        for _ in range(min(known, self._workers)):
+            self._add_thread(client)
         for row in rows:
             if not self._takes_place(while_waiting):
                 return

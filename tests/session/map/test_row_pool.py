@@ -14,6 +14,7 @@ from jobs import (
     stopped_when_it_waits,
 )
 
+from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     ChatInterrupted,
 )
@@ -35,6 +36,19 @@ def test_each_row_is_asked_once(rig: Rig) -> None:
     assert (job.pool.gate.sent, job.pool.answers.answered) == (3, 3)
     assert {reply.text for reply in rig.kept().values()} == {"A", "B", "C"}
     assert looks
+
+
+def test_all_threads_run_before_the_first_row_is_asked(rig: Rig) -> None:
+    """A thread that is started later waits for the requests of the others."""
+    running: list[int] = []
+
+    def answer(prompt: str, halt: Halt) -> str:
+        names = [thread.name for thread in threading.enumerate()]
+        running.append(names.count("chatmagic-map"))
+        return capitals(prompt, halt)
+
+    rig.job([*"abcdefgh"], answer, workers=8).run(is_watched=False)
+    assert running[0] == 8
 
 
 def test_a_stopped_pool_asks_nothing(rig: Rig) -> None:
