@@ -362,18 +362,18 @@ def _compare(given: Mapping[str, Any]) -> int:
     # Loads the readers of all files, which the other commands do without.
     from chatmagic.study import compare  # noqa: PLC0415
 
-    found = compare.of_files(given["files"])
-    _print_comparison(found, given)
-    return int(found.differs)
+    comparison = compare.of_files(given["files"])
+    _print_comparison(comparison, given)
+    return int(comparison.differs)
 
 
-def _print_comparison(found: Comparison, given: Mapping[str, Any]) -> None:
+def _print_comparison(comparison: Comparison, given: Mapping[str, Any]) -> None:
     from chatmagic.study import comparison_output  # noqa: PLC0415 - as above
 
     if given["json"]:
-        print(json.dumps(comparison_output.comparison_json(found), indent=1))
+        print(json.dumps(comparison_output.comparison_json(comparison), indent=1))
     else:
-        print(comparison_output.comparison_text(found, every=given["all"]))
+        print(comparison_output.comparison_text(comparison, every=given["all"]))
 
 
 def _refresh(given: Mapping[str, Any]) -> int:
@@ -387,12 +387,12 @@ def _refresh(given: Mapping[str, Any]) -> int:
     # Loads the readers of all files, which the other commands do without.
     from chatmagic.shell.refresh import refresh  # noqa: PLC0415
 
-    found, status = refresh(given["file"], given["command"])
-    _print_comparison(found, given)
+    comparison, status = refresh(given["file"], given["command"])
+    _print_comparison(comparison, given)
     if status:
         print(f"chatmagic: the command ended with status {status}.", file=sys.stderr)
         return 2
-    return int(found.differs)
+    return int(comparison.differs)
 
 
 def _methods(given: Mapping[str, Any]) -> int:

@@ -45,15 +45,15 @@ class CarriedTurns:
             number: its own number, if it has one.
         """
         record = cast("Record", turn.record)
-        stand = above.newest(turn.last)
+        expected = above.newest(turn.last)
         chain = record_chain(record)
         self._known[above.chain] = above
-        self._known[stand.chain] = stand
-        carried = stand
-        if chain != stand.chain:
+        self._known[expected.chain] = expected
+        carried = expected
+        if chain != expected.chain:
             if chain not in self._known:
                 self._known[chain] = self._listed_in(record)
-            carried = self._locate(self._known[chain], stand)
+            carried = self._locate(self._known[chain], expected)
         return replace(turn, number=number, carried=carried)
 
     def _listed_in(self, record: Record) -> Carried:
@@ -64,12 +64,12 @@ class CarriedTurns:
             listed = listed.followed_by(0, digest)
         return listed
 
-    def _locate(self, carried: Carried, stand: Carried) -> Carried:
+    def _locate(self, carried: Carried, expected: Carried) -> Carried:
         """Return carried turns with their numbers, from the turns above if possible.
 
         Most lists continue the last ones, so that only their new turns are located.
         """
-        above = self._stand.advance(stand)
+        above = self._stand.advance(expected)
         if above.is_other:
             self._here.clear()
         self._here |= {place: node.number for place, node in above.added}

@@ -39,8 +39,8 @@ def dumps(conversation: Conversation, *, keep_values: bool = False) -> str:
     records = records_of(conversation, keep_values=keep_values)
     places = {turn.number: place for place, turn in enumerate(conversation, 1)}
     turns: list[dict[str, Any]] = []
-    for owner, held in conversation.slots:
-        for item in held:
+    for owner, slot in conversation.slots:
+        for item in slot:
             facts: dict[str, Any]
             if isinstance(item, Turn):
                 record = records[item.number].to_json()
@@ -118,14 +118,14 @@ def markdown(conversation: Conversation, *, reasoning: bool = False) -> str:
     """
     parts = ["# Conversation"]
     windows = iter(conversation.windows)
-    here = MAIN
-    for _, held in conversation.slots:
-        for item in held:
+    thread = MAIN
+    for _, slot in conversation.slots:
+        for item in slot:
             if isinstance(item, Turn):
-                parts += _turn(*next(windows), here, reasoning=reasoning)
+                parts += _turn(*next(windows), thread, reasoning=reasoning)
                 continue
             if isinstance(item, ThreadStart):
-                here = item.name
+                thread = item.name
             # An item that names a missing turn has no source.
             if item.source:
                 parts.append(item.in_words)
@@ -134,14 +134,14 @@ def markdown(conversation: Conversation, *, reasoning: bool = False) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _turn(turn: Turn, window: Window, here: str, *, reasoning: bool) -> list[str]:
+def _turn(turn: Turn, window: Window, thread: str, *, reasoning: bool) -> list[str]:
     """Return a turn's question, thoughts and reply, numbered in their thread."""
     number = window.index + 1
     facts: list[str] = []
     if turn.state != "complete":
         facts.append(turn.state)
     facts += _continued(turn)
-    if window.thread != here:
+    if window.thread != thread:
         facts.append(f"thread {window.thread}")
     blocks = [f"## {number}. You", fenced(turn.as_typed, "text")]
     if reasoning and turn.reply.reasoning:

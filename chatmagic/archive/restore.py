@@ -355,7 +355,7 @@ def speaking(conversation: Conversation) -> list[str]:
     Args:
         conversation: the loaded conversation.
     """
-    items = [item for _, held in conversation.slots for item in held]
+    items = [item for _, slot in conversation.slots for item in slot]
     texts = [item.value.text or "" for item in items if isinstance(item, Instructions)]
     quoted = [
         f"Its instructions ({counted(len(text), 'character')}) go along with the questions below "

@@ -26,18 +26,20 @@ class SourceComparison:
 
     Args:
         audit: gets the differences.
-        read: the notebook.
+        notebook: the notebook.
         code: the cells whose code may ask.
         settings: the settings at each cell.
     """
 
-    def __init__(self, audit: Audit, read: Notebook, code: Asking, settings: CellSettings) -> None:
+    def __init__(
+        self, audit: Audit, notebook: Notebook, code: Asking, settings: CellSettings
+    ) -> None:
         """Compare nothing yet."""
         self.agrees: dict[SavedOutput, bool | None] = {}
         self.commands: dict[SavedOutput, MagicCall] = {}
-        self.lost = [*read.unreadable]
+        self.lost = [*notebook.unreadable]
         self._audit = audit
-        self._read = read
+        self._read = notebook
         self._code = code
         self._settings = settings
         self._asked: list[AskedCell] = []

@@ -19,9 +19,9 @@ def judge_copies(files: Sequence[tuple[Audit, Notebook]]) -> None:
     """
     answers: dict[tuple[object, ...], dict[Path, tuple[Audit, int]]] = defaultdict(dict)
     # A file may be given twice, by its name and by its folder.
-    unique = {read.path.resolve(): (audit, read) for audit, read in reversed(files)}
-    for path, (audit, read) in unique.items():
-        for saved, record in read.turns:
+    unique = {notebook.path.resolve(): (audit, notebook) for audit, notebook in reversed(files)}
+    for path, (audit, notebook) in unique.items():
+        for saved, record in notebook.turns:
             if record.origin != "live" or record.date is None:
                 continue
             facts = record.request, record.reply, record.date, record.credits, record.seconds

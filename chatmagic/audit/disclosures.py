@@ -26,19 +26,19 @@ _GIVEN_AWAY: Final = {
 """Patterns of private texts, by the words for them."""
 
 
-def disclosures(read: Notebook) -> list[str]:
+def disclosures(notebook: Notebook) -> list[str]:
     """Return a line for each secret, path, host or value in a file.
 
     Args:
-        read: the notebook.
+        notebook: the notebook.
     """
     lines = [
         f"cell {saved.cell}: {_value_words(value)}"
-        for saved in read.outputs
+        for saved in notebook.outputs
         for value in _values_of(saved)
     ]
     cells: dict[str, list[int]] = defaultdict(list)
-    for number, text in read.texts:
+    for number, text in notebook.texts:
         for words in _private_texts(text):
             cells[words].append(number)
     lines += [f"{numbered(numbers, 'cell')}: {words}" for words, numbers in cells.items()]

@@ -23,7 +23,7 @@ _VARIABLE: Final = re.compile(r"[${]")
 
 
 def named_turn_findings(
-    read: Notebook,
+    notebook: Notebook,
     placed: Mapping[SavedOutput, PlacedTurn],
     commands: Mapping[SavedOutput, MagicCall],
     unseen: float,
@@ -31,15 +31,15 @@ def named_turn_findings(
     """Yield the differences between these commands and the turns above them.
 
     Args:
-        read: the notebook.
+        notebook: the notebook.
         placed: the turns with their places, by their outputs.
         commands: the magics that left the outputs.
         unseen: number of the first cell that may have asked without a record.
     """
     earlier: dict[str, Record] = {}
     """The records above, by the digests of their turns."""
-    lost = min(read.unreadable, default=unseen)
-    for saved in read.outputs:
+    lost = min(notebook.unreadable, default=unseen)
+    for saved in notebook.outputs:
         # Below such a cell, a turn may have been asked that no output shows.
         is_all_known = saved.cell < min(unseen, lost) and not saved.fault
         record = saved.record

@@ -28,24 +28,24 @@ from chatmagic.conversation.steering import Instructions
 from chatmagic.safe_text import numbered
 
 
-def audit_notebook(audit: Audit, read: Notebook) -> None:
+def audit_notebook(audit: Audit, notebook: Notebook) -> None:
     """Add the findings in a notebook.
 
     Args:
         audit: gets the findings.
-        read: the notebook.
+        notebook: the notebook.
     """
-    restored = restore.restore(read, changed=True, as_recorded=True)
+    restored = restore.restore(notebook, changed=True, as_recorded=True)
     audit.problems += restored.problems
-    audit.remarks += restore.gaps(restored, read)
-    code = asking({cell.number: cell.source for cell in read.cells})
-    settings = CellSettings(read.cells, code.shows)
-    comparison = SourceComparison(audit, read, code, settings)
+    audit.remarks += restore.gaps(restored, notebook)
+    code = asking({cell.number: cell.source for cell in notebook.cells})
+    settings = CellSettings(notebook.cells, code.shows)
+    comparison = SourceComparison(audit, notebook, code, settings)
     comparison.compare()
-    unseen = _first_unseen(read, code, settings)
-    places = _places(read, restored)
-    rendered = {saved: _rendered(saved, record) for saved, record in read.turns}
-    for saved, record in read.turns:
+    unseen = _first_unseen(notebook, code, settings)
+    places = _places(notebook, restored)
+    rendered = {saved: _rendered(saved, record) for saved, record in notebook.turns}
+    for saved, record in notebook.turns:
         agrees = comparison.agrees[saved]
         if rendered[saved] is False:
             audit.wrong(saved.cell, "its HTML or Markdown differs from its rendered reply")
@@ -53,15 +53,15 @@ def audit_notebook(audit: Audit, read: Notebook) -> None:
             agrees = False
         row = _row(saved, record, restored, places.get(saved), unseen)
         audit.turns.append(replace(row, agrees=agrees))
-    _judge_places(audit, read, places, comparison, unseen=unseen)
-    for finding in value_findings(read, code.shows):
+    _judge_places(audit, notebook, places, comparison, unseen=unseen)
+    for finding in value_findings(notebook, code.shows):
         audit.add(finding)
     _add_unchecked(audit, comparison, unseen)
     unrendered = [saved.cell for saved in rendered if rendered[saved] is None and not saved.fault]
     audit.remark(unrendered, "HTML not checked: other versions rendered it")
-    practice = [saved.cell for saved, record in read.turns if record.origin == "emulator"]
+    practice = [saved.cell for saved, record in notebook.turns if record.origin == "emulator"]
     audit.remark(practice, "the emulator answered, practice only")
-    audit.values += disclosures(read)
+    audit.values += disclosures(notebook)
 
 
 def _add_unchecked(audit: Audit, comparison: SourceComparison, unseen: float) -> None:
@@ -76,9 +76,9 @@ def _add_unchecked(audit: Audit, comparison: SourceComparison, unseen: float) ->
     audit.not_checked(later, words)
 
 
-def _places(read: Notebook, restored: Restored) -> dict[SavedOutput, PlacedTurn]:
+def _places(notebook: Notebook, restored: Restored) -> dict[SavedOutput, PlacedTurn]:
     """Return the places of a notebook's turns in its restored conversation."""
-    numbers = {saved: restored.numbers.get(saved, 0) for saved, _ in read.turns}
+    numbers = {saved: restored.numbers.get(saved, 0) for saved, _ in notebook.turns}
     return {
         saved: PlacedTurn(saved.cell, *restored.asked[number])
         for saved, number in numbers.items()
@@ -124,7 +124,7 @@ def _is_in_order(place: PlacedTurn, unseen: float) -> bool | None:
 
 def _judge_places(
     audit: Audit,
-    read: Notebook,
+    notebook: Notebook,
     places: Mapping[SavedOutput, PlacedTurn],
     comparison: SourceComparison,
     *,
@@ -134,14 +134,14 @@ def _judge_places(
 
     Args:
         audit: gets the faults.
-        read: the notebook.
+        notebook: the notebook.
         places: the turns with their places, by their outputs.
         comparison: the comparison of the cells with their outputs.
         unseen: number of the first cell that may have asked without an output.
     """
     turns = [*places.values()]
-    edited = _edited_turns(read, places)
-    for finding in named_turn_findings(read, places, comparison.commands, unseen):
+    edited = _edited_turns(notebook, places)
+    for finding in named_turn_findings(notebook, places, comparison.commands, unseen):
         audit.add(finding)
         at_cell = [place for place in turns if finding.cells == (place.cell,)]
         edited |= {place.turn.recorded_digest: place.cell for place in at_cell}
@@ -152,22 +152,22 @@ def _judge_places(
     # Below an unseen cell, instructions may hold that no output shows.
     seen = [place for place in turns if place.cell < unseen]
     instructed_otherwise = [place for place in seen if not place.window.instructs_as(place.turn)]
-    _add_causes(audit, instruction_causes(instructed_otherwise, _edited_instructions(read)))
+    _add_causes(audit, instruction_causes(instructed_otherwise, _edited_instructions(notebook)))
 
 
-def _edited_instructions(read: Notebook) -> dict[str, int]:
+def _edited_instructions(notebook: Notebook) -> dict[str, int]:
     """Return the cells of edited instructions, by the digests of the instructions."""
     return {
         saved.steering.value.sha256: saved.cell
-        for saved in read.outputs
+        for saved in notebook.outputs
         if saved.fault and isinstance(saved.steering, Instructions)
     }
 
 
-def _edited_turns(read: Notebook, places: Mapping[SavedOutput, PlacedTurn]) -> dict[str, int]:
+def _edited_turns(notebook: Notebook, places: Mapping[SavedOutput, PlacedTurn]) -> dict[str, int]:
     """Return the cells of edited turns, by the turns' digests as recorded and as they are now."""
     edited: dict[str, int] = {}
-    for saved in read.outputs:
+    for saved in notebook.outputs:
         if not saved.fault:
             continue
         if saved.record is not None and saved.record.turn is not None:
@@ -199,14 +199,14 @@ def _rendered(saved: SavedOutput, record: Record) -> bool | None:
     return all(text == shown[kind] for kind, text in saved.rendered.items())
 
 
-def _first_unseen(read: Notebook, code: Asking, settings: CellSettings) -> float:
+def _first_unseen(notebook: Notebook, code: Asking, settings: CellSettings) -> float:
     """Return the number of the first cell that may have asked without an output; infinity for none.
 
     It asks quietly, from Python, by a load, or its output went elsewhere.
     """
     names = {"chat_panel", "chat_load"}
-    shown = {saved.cell for saved, _ in read.turns}
-    for cell in read.cells:
+    shown = {saved.cell for saved, _ in notebook.turns}
+    for cell in notebook.cells:
         commands = cell.plan.commands
         is_quiet = settings.may_be_quiet(cell.number) and any(command.asks for command in commands)
         if (

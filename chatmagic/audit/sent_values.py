@@ -58,17 +58,17 @@ class Literal:
         return None
 
 
-def value_findings(read: Notebook, unknown: Collection[int]) -> Iterator[Finding]:
+def value_findings(notebook: Notebook, unknown: Collection[int]) -> Iterator[Finding]:
     """Yield the differences between the values that questions sent and the cells above them.
 
     Args:
-        read: the notebook.
+        notebook: the notebook.
         unknown: numbers of the cells whose code may bind anything.
     """
-    first_unknown = min(unknown, default=len(read.texts) + 1)
-    literals = _literals(read.cells)
+    first_unknown = min(unknown, default=len(notebook.texts) + 1)
+    literals = _literals(notebook.cells)
     edited: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for saved, record in read.turns:
+    for saved, record in notebook.turns:
         if saved.fault:
             continue
         for value in record.values:
@@ -84,7 +84,7 @@ def value_findings(read: Notebook, unknown: Collection[int]) -> Iterator[Finding
         asked = numbered(cells, "cell")
         words = f"it gives {one_line(name, _SHOWN)} another value than {asked} sent: edited"
         yield Finding((cell,), words, is_fault=True)
-    yield from _cell_findings(read)
+    yield from _cell_findings(notebook)
 
 
 def _literals(cells: Iterable[NotebookCell]) -> dict[str, Literal]:
@@ -145,21 +145,21 @@ def _assigned_literals(cell: int, tree: ast.Module) -> dict[str, Literal]:
 # --- Cells that went along -----------------------------------------------------------------------
 
 
-def _cell_findings(read: Notebook) -> Iterator[Finding]:
+def _cell_findings(notebook: Notebook) -> Iterator[Finding]:
     """Yield the differences of cells that went along."""
     sent = [
         (saved.cell, value)
-        for saved, record in read.turns
+        for saved, record in notebook.turns
         for value in record.values
         if value.kind in {"cell", "markdown"} and not saved.fault
     ]
     if not sent:
         return
-    texts = {cell.number: [*_texts(cell)] for cell in read.cells}
+    texts = {cell.number: [*_texts(cell)] for cell in notebook.cells}
     """The texts that each cell may have had in a request; none where its output is not plain."""
     digests = {_digest(text) for forms in texts.values() for text in forms}
-    digests |= {_digest(template.markdown_text(source)) for source in read.markdown.values()}
-    numbers = {cell.own: cell.number for cell in read.cells if cell.own}
+    digests |= {_digest(template.markdown_text(source)) for source in notebook.markdown.values()}
+    numbers = {cell.own: cell.number for cell in notebook.cells if cell.own}
     edited: dict[int, list[int]] = defaultdict(list)
     unknown: list[int] = []
     for asking, value in sent:

@@ -150,8 +150,8 @@ def load(shell: InteractiveShell) -> None:
         )
     magics = _kept(shell)
     magics.replaced = {
-        kind: {name: held[name] for name in magics.magics[kind] if name in held}
-        for kind, held in shell.magics_manager.magics.items()
+        kind: {name: registered[name] for name in magics.magics[kind] if name in registered}
+        for kind, registered in shell.magics_manager.magics.items()
     }
     shell.register_magics(magics)
     input_transformers.install(shell)
@@ -187,9 +187,9 @@ def unload(shell: InteractiveShell) -> None:
     magics.kernel.background.wait()  # its emulator and its page are closed below
     del shell.magics_manager.registry["ChatMagics"]
     input_transformers.remove(shell)
-    for kind, held in shell.magics_manager.magics.items():
+    for kind, registered in shell.magics_manager.magics.items():
         for name in magics.magics[kind]:
-            held.pop(name, None)
-        held.update(magics.replaced[kind])
+            registered.pop(name, None)
+        registered.update(magics.replaced[kind])
     shell.configurables.remove(magics)
     magics.leave()

@@ -276,9 +276,9 @@ class Printed(TextView):
 
     def _print_held(self) -> None:
         """Print the text that was held back."""
-        held = self._held
+        text = self._held
         self._held = ""
-        self.take(held)
+        self.take(text)
 
     def _is_due(self) -> bool:
         """Return whether the text that arrived may be printed now."""

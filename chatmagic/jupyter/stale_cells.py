@@ -21,12 +21,15 @@ def below(causes: Causes, order: Sequence[str]) -> dict[str, list[str]]:
     """
     stale = causes.by_cell()
     following = causes.by_cell(following=True)
-    made: dict[str, list[str]] = {}
+    by_owner: dict[str, list[str]] = {}
     for place, cell in enumerate(order):
         owner = following[cell].owner if cell in following else None
-        if owner is not None and owner in order[:place] and (cell in stale or owner in made):
-            made.setdefault(owner, []).append(cell)
-    return made
+        if owner is None or owner not in order[:place]:
+            continue
+        # A cell that only follows from a stale one is listed below it.
+        if cell in stale or owner in by_owner:
+            by_owner.setdefault(owner, []).append(cell)
+    return by_owner
 
 
 def in_words(session: Session, cells: Collection[str], causes: Causes, where: str = "") -> str:

@@ -40,11 +40,11 @@ class Status:
 
         It is the ``Date`` of the answer with the latest credits, plus the time since its arrival.
         """
-        here = datetime.now(UTC)
+        local_now = datetime.now(UTC)
         state = self.kernel.session.credit_state
         if state.credits is None or state.received_at is None:
-            return here
-        return state.credits.seen_at + max(here - state.received_at, timedelta())
+            return local_now
+        return state.credits.seen_at + max(local_now - state.received_at, timedelta())
 
     def credits(self) -> tuple[str, str]:
         """Return the large gauge as HTML and as words, with notes on requests left and a replay."""
@@ -76,12 +76,12 @@ class Status:
 
     def summary(self) -> tuple[str, str]:
         """Return the state that ``%chat`` alone shows, as HTML and as text."""
-        here = self.kernel.window()
+        window = self.kernel.window()
         conversation = self.kernel.session.conversation
         stale = len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""
-        notes += "" if here.thread == MAIN else f"; this cell is in the thread {here.thread}"
-        rows = self.rows(here.instructions)
+        notes += "" if window.thread == MAIN else f"; this cell is in the thread {window.thread}"
+        rows = self.rows(window.instructions)
         rows.append(("Conversation", f"{safe_text.counted(len(conversation), 'turn')}{notes}."))
         session = self.kernel.session
         rows += self._feature_rows(standing=False)
@@ -135,15 +135,15 @@ class Status:
         settings = self.kernel.settings
         unused = {*_OWN_LINES, *kernel.settings_of_other_addresses()}
         defaults = settings.trait_defaults(config=True)
-        held = {
+        changed = {
             name: value
             for name, value in settings.trait_values(config=True).items()
             if name not in unused and value != defaults[name]
         }
-        for name in {"extra_body", "extra_headers"} & held.keys():
+        for name in {"extra_body", "extra_headers"} & changed.keys():
             # A key that was put there by mistake is not shown.
-            held[name] = _redacted(", ".join(map(str, held[name])), kernel)
-        return [f"{name} = {value}" for name, value in held.items()]
+            changed[name] = _redacted(", ".join(map(str, changed[name])), kernel)
+        return [f"{name} = {value}" for name, value in changed.items()]
 
 
 def service_words(endpoint: Endpoint, *, of_key: bool = True) -> str:

@@ -26,16 +26,17 @@ AS_ON_PAGE = "in the order of the cells in the page"
 def marks(
     conversation: Conversation,
     notebooks: Mapping[str, str] | None = None,
-    here: Window | None = None,
+    window: Window | None = None,
 ) -> Callable[[Turn], str]:
     """Return a function that gives the notes on a turn, in words.
 
     Args:
         conversation: the conversation.
         notebooks: the notebook of a cell, in words, by the cell's hash.
-        here: the window at whose place turns are hidden; ``None`` takes the place below all turns.
+        window: the window at whose place turns are hidden; ``None`` takes the place below all
+            turns.
     """
-    here = conversation.window() if here is None else here
+    window = conversation.window() if window is None else window
     causes = conversation.causes()
     replies = conversation.replies
 
@@ -48,7 +49,7 @@ def marks(
         if len(mine) > 1:
             notes.append(reply_name(turn, mine))
         cause = causes.cause_of(turn.number)
-        notes += output.turn_notes(turn, cause, is_hidden=here.hides(turn))
+        notes += output.turn_notes(turn, cause, is_hidden=window.hides(turn))
         if turn.reply.took is not None:
             notes.append(f"cost about {counted(turn.reply.took, 'credit')}")
         return "; ".join(notes)
@@ -60,7 +61,7 @@ def listing(
     conversation: Conversation,
     order: str = AS_RUN,
     notebooks: Mapping[str, str] | None = None,
-    here: Window | None = None,
+    window: Window | None = None,
     listed: tuple[int, int] | None = None,
 ) -> Shown:
     """Return a table of turns, as HTML and as text.
@@ -69,14 +70,14 @@ def listing(
         conversation: the conversation.
         order: the present order, in words.
         notebooks: as for :func:`marks`.
-        here: the window of a question; ``None`` to leave it out.
+        window: the window of a question; ``None`` to leave it out.
         listed: numbers of the first and the last listed turn; ``None`` lists the newest.
     """
     count = len(conversation)
     first, last = listed or (max(1, count - MOST_LISTED + 1), count)
-    rows = _rows(conversation, notebooks, range(first, last + 1), here)
-    carried = "" if here is None else _carried(here, count)
-    end = f"{_summary(conversation, order, here)}{carried}{_more(first, last, count)}"
+    rows = _rows(conversation, notebooks, range(first, last + 1), window)
+    carried = "" if window is None else _carried(window, count)
+    end = f"{_summary(conversation, order, window)}{carried}{_more(first, last, count)}"
     return tabulated(_TURNS, rows, "Turns", end)
 
 
@@ -89,11 +90,11 @@ def _more(first: int, last: int, count: int) -> str:
     return f" Turns {first:,} to {last:,} are listed{shows}."
 
 
-def _carried(here: Window, count: int) -> str:
+def _carried(window: Window, count: int) -> str:
     """Return words on the number of turns that a question would carry, if not all."""
-    if len(here.turns) == count:
+    if len(window.turns) == count:
         return ""
-    return f" A question in this cell would carry {len(here.turns) or 'none'} of them."
+    return f" A question in this cell would carry {len(window.turns) or 'none'} of them."
 
 
 def matches(
@@ -126,11 +127,11 @@ def _rows(
     conversation: Conversation,
     notebooks: Mapping[str, str] | None,
     numbers: Iterable[int],
-    here: Window | None = None,
+    window: Window | None = None,
 ) -> list[tuple[str, ...]]:
     """Return number, prompt, reply and notes of turns by their numbers."""
     rows: list[tuple[str, ...]] = []
-    notes = marks(conversation, notebooks, here)
+    notes = marks(conversation, notebooks, window)
     turns = conversation.turns
     for number in numbers:
         turn = turns[number - 1]
@@ -185,11 +186,11 @@ def in_full(title: str, turn: Turn, notes: str = "") -> Shown:
     return html, "\n".join(map(to_terminal, parts))
 
 
-def _summary(conversation: Conversation, order: str, here: Window | None) -> str:
+def _summary(conversation: Conversation, order: str, window: Window | None) -> str:
     """Return the sentence below a table of turns: how many, and in which order."""
     count = len(conversation)
-    if not count and here is not None and any(conversation.threads.values()):
-        return f"The thread {here.thread} has no turn yet. %chat_thread lists the threads."
+    if not count and window is not None and any(conversation.threads.values()):
+        return f"The thread {window.thread} has no turn yet. %chat_thread lists the threads."
     if not count:
         return "The conversation is empty. %chat_load restores the saved notebook's conversation."
     stale = len(conversation.stale_turns())

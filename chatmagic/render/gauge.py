@@ -204,6 +204,7 @@ def _blocks(credits: Credits | None) -> int | None:
 
 
 def _bar(credits: Credits | None) -> str:
+    """Return the small bar of the credits as HTML; empty if a figure is not known."""
     blocks = _blocks(credits)
     if blocks is None:
         return ""

@@ -82,7 +82,8 @@ class LiveMarkdown:
         self._length += len(text)
         text = self._held + text
         # The second half of a line end or of a character may come with the next fragment.
-        self._held = held[0] if (held := _HELD.search(text)) else ""
+        incomplete = _HELD.search(text)
+        self._held = "" if incomplete is None else incomplete[0]
         text = visible(text.removesuffix(self._held)).replace("\r\n", "\n").replace("\r", "\n")
         if self._length >= markdown.MOST_MARKDOWN:
             return self._give_up(f"it has more than {markdown.MOST_MARKDOWN:,} characters")
@@ -123,7 +124,8 @@ class LiveMarkdown:
         """Replace the blocks after the finished ones, and return the change."""
         shown = self.blocks
         new = [*finished, *unfinished]
-        begin = keep = self.finished
+        begin = self.finished
+        keep = begin
         while keep < len(shown) and keep - begin < len(new) and shown[keep] == new[keep - begin]:
             keep += 1
         self.finished += len(finished)
@@ -170,12 +172,14 @@ class LiveMarkdown:
         lines = text.split("\n")
         blocks = markdown_parser.top_blocks(markdown_parser.OUTLINE.parse(text))
         begins = [block[0].map[0] if block[0].map else 0 for block in blocks]
-        for before, block, line in [*zip(blocks, blocks[1:], begins[1:], strict=False)][::-1]:
-            is_whole = line < len(lines) - 1 or (
-                block[0].type == "paragraph_open" and len(lines[line]) >= _CERTAIN
-            )
+        for place in range(len(blocks) - 1, 0, -1):
+            line = begins[place]
+            is_paragraph = blocks[place][0].type == "paragraph_open"
+            is_certain = line < len(lines) - 1 or (is_paragraph and len(lines[line]) >= _CERTAIN)
+            follows_list = blocks[place - 1][0].type in _LISTS
             # No formula, paragraph or table continues after an empty line.
-            if not lines[line - 1].strip(" \t") and (is_whole or before[0].type not in _LISTS):
+            is_behind_gap = not lines[line - 1].strip(" \t")
+            if is_behind_gap and (is_certain or not follows_list):
                 return _offset(lines, line), ""
         return _cut_inside(lines, blocks, begins) if is_long else None
 
@@ -190,15 +194,18 @@ class LiveText(LiveMarkdown):
     """Reply under way in plain text, shown as it arrived."""
 
     def _render(self, text: str, _: EnvType) -> tuple[list[str], int]:
+        """Return a part of the reply as a block of plain text."""
         return [_plain(text.removesuffix("\n"))], 0
 
     def _cut(self, text: str) -> tuple[int, str] | None:
+        """Return the place of a cut in a text that is too long, at the end of a line if it can."""
         if len(text) <= LONGEST:
             return None
         return text.rfind("\n", 0, LONGEST) + 1 or LONGEST, ""
 
 
 def _plain(text: str) -> str:
+    """Return plain text as a safe block."""
     return sanitize.clean(f'<pre style="{PROSE}">{escape(visible(text), quote=False)}</pre>\n')
 
 

@@ -148,6 +148,7 @@ def scrolling(html: str, label: str, side: str = "", style: str = sanitize.BOX) 
 
 
 def _dir(side: object) -> str:
+    """Return the attribute of a direction; empty without one."""
     return f' dir="{side}"' if side else ""
 
 
@@ -225,27 +226,32 @@ class _Renderer(RendererHTML):
     """Writer of HTML; ``env`` holds whether the reply is live, and the counts of costly parts."""
 
     def text(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
+        """Return text with no character that acts."""
         return sanitize.typed(tokens[idx].content, cut=env["cut"])
 
     def softbreak(self, *rest: Any) -> str:
+        """Return a line end."""
         return "<br>\n" if rest[-1]["breaks"] else "\n"
 
     def code_inline(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
+        """Return code in a line."""
         side = _dir(markdown_parser.code_direction(tokens[idx]))
         return f"<code{side}>{sanitize.typed(tokens[idx].content, cut=env['cut'])}</code>"
 
     def heading_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
+        """Return the tag that opens a heading; no level is skipped, even if the reply skips one."""
         side = _dir(tokens[idx].attrs.get("dir"))
-        # No level is skipped, even if the reply skips one.
         level = int(tokens[idx].tag[1])
         env["above"] = [*(other for other in env["above"] if other < level), level]
         tag = heading_tag(env["above"])
         return f'<{tag} style="{sanitize.HEADINGS[tag]}"{side}>'
 
     def heading_close(self, _: Any, __: int, ___: Any, env: EnvType) -> str:
+        """Return the tag that closes a heading."""
         return f"</{heading_tag(env['above'])}>\n"
 
     def td_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+        """Return the tag that opens a cell of a table, with its alignment."""
         # Each cell names its alignment, because pages align the cells of tables in different ways.
         side = str(tokens[idx].attrs.pop("style", "")).rpartition(":")[2]
         start = "right" if rest[-1]["table"] == "rtl" else "left"
@@ -255,63 +261,79 @@ class _Renderer(RendererHTML):
     th_open = td_open
 
     def table_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
+        """Return the tags that open a table and the box in which it scrolls."""
         env["table"] = tokens[idx].meta.get("side")
         side = str(tokens[idx].attrs.get("dir", ""))
         return scrolling(f"{TABLE}>", "Table", side).removesuffix("</div>\n")
 
     def table_close(self, *_: Any) -> str:
+        """Return the tags that close a table and its box."""
         return "</table></div>\n"
 
     def list_item_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
-        if (
-            tokens[idx].meta.get("task") and not tokens[idx].info
-        ):  # only the items of an ordered list have their number there
+        """Return the tag that opens an item of a list; a task has no bullet beside its box."""
+        is_numbered = bool(tokens[idx].info)
+        if tokens[idx].meta.get("task") and not is_numbered:
             tokens[idx].attrs["style"] = sanitize.UNMARKED
         return self.renderToken(tokens, idx, *rest)
 
     def task(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        """Return the box of a task."""
         box, words = sanitize.TASKS[tokens[idx].meta["done"]]
         # JupyterLab keeps only the title in a notebook that it does not trust.
         return f'<span role="img" aria-label="{words}" title="{words}">{box}</span>'
 
     def footnote(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        """Return the mark of a footnote."""
         return f"<sup>{escape(tokens[idx].content)}</sup>"
 
     def fence(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
-        code = tokens[idx].content
+        """Return a block of code in a box that scrolls, with the name of its language."""
         word = language_name(tokens[idx].info)
-        html = sanitize.typed(code, cut=env["cut"])
-        if not env["live"] and word.lower() in COLOURED:
-            env["coloured"] += len(code)
-            if env["coloured"] <= _MOST_COLOURED and not _SLOW_TO_COLOUR.search(code):
-                lexer = get_lexer_by_name(word.lower(), stripnl=False, ensurenl=False)
-                html = _TOKEN.sub(_styled, highlight(code, lexer, _COLOURS))
         name = one_line(word, 20)
-        label = f"Code, {name}" if name else "Code"
+        html = self._coloured(tokens[idx].content, word.lower(), env)
         inner = (
             f'<pre style="{sanitize.UNBROKEN}"><code style="{sanitize.BARE}">{html}</code></pre>'
         )
-        side = markdown_parser.code_direction(tokens[idx])
-        box = sanitize.CODE_GOES_ON if env["goes_on"] else sanitize.CODE_BOX
-        # A screen reader reads the name with the box.
-        drawn = f'class="chatmagic-language" aria-hidden="true" style="{sanitize.LANGUAGE}"'
-        head = f"<div {drawn}>{escape(name)}</div>" if name and not env["continues"] else ""
+        head = ""
+        if name and not env["continues"]:
+            # A screen reader reads the name with the box.
+            drawn = f'class="chatmagic-language" aria-hidden="true" style="{sanitize.LANGUAGE}"'
+            head = f"<div {drawn}>{escape(name)}</div>"
         env["continues"] = False
-        return scrolling(f'{head}<div class="highlight">{inner}</div>', label, side, box)
+        return scrolling(
+            f'{head}<div class="highlight">{inner}</div>',
+            f"Code, {name}" if name else "Code",
+            markdown_parser.code_direction(tokens[idx]),
+            sanitize.CODE_GOES_ON if env["goes_on"] else sanitize.CODE_BOX,
+        )
+
+    def _coloured(self, code: str, language: str, env: EnvType) -> str:
+        """Return code as HTML, with colours unless the reply is live or has too much of it."""
+        if not env["live"] and language in COLOURED:
+            env["coloured"] += len(code)
+            if env["coloured"] <= _MOST_COLOURED and not _SLOW_TO_COLOUR.search(code):
+                lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+                return _TOKEN.sub(_styled, highlight(code, lexer, _COLOURS))
+        return sanitize.typed(code, cut=env["cut"])
 
     def code_block(self, *rest: Any) -> str:
+        """Return an indented block of code, as a fenced one."""
         return self.fence(*rest)
 
     def link_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
+        """Return the HTML before the text of a link."""
         text = text_of_link(tokens, idx)
         before, after = self._link_tags(str(tokens[idx].attrs["href"]), text, env)
         env["after"].append(after)
         return before
 
     def link_close(self, _: Any, __: int, ___: Any, env: EnvType) -> str:
+        """Return the HTML after the text of a link."""
         return str(env["after"].pop())
 
     def image(self, tokens: Sequence[Token], idx: int, options: Any, env: EnvType) -> str:
+        """Return a picture as a link to it."""
         href = str(tokens[idx].attrs["src"])
         name = picture_name(self.renderInlineAsText(tokens[idx].children, options, env), href)
         before, after = self._link_tags(href, name, env)
@@ -325,6 +347,7 @@ class _Renderer(RendererHTML):
         return links.tags(href, text)
 
     def formula(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
+        """Return a formula for the page to typeset, or as its source."""
         token = tokens[idx]
         env["tex"] += len(token.content) + _EACH_FORMULA
         tex = "" if env["live"] else formula_allowlist.typeset_form(token.content)

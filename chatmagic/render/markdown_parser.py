@@ -186,6 +186,7 @@ def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> boo
 
 
 def _push(state: StateInline | StateBlock, formula: _Formula) -> None:
+    """Add the token of a formula."""
     token = state.push("formula", "", 0)
     token.content = formula.tex
     token.markup = formula.source
@@ -276,6 +277,7 @@ def code_and_prose(text: str) -> list[str | CodeBlock]:
 
 
 def _prose(lines: list[str]) -> str:
+    """Return the text of lines between blocks of code, without a common indent."""
     return textwrap.dedent("\n".join(lines)).strip()
 
 

@@ -166,6 +166,7 @@ def json_tree(value: Any) -> str:
 
 
 def _count(value: Any) -> int:
+    """Return the number of values in a value, itself included."""
     count = 0
     level = [value]
     while level:
@@ -178,12 +179,19 @@ def _items(value: Any) -> list[tuple[str, Any]]:
     """Return the items of a list or an object, each with its name as shown; else an empty list."""
     if isinstance(value, dict):
         return [(_quoted(name), item) for name, item in value.items()]
-    return (
-        [(str(place), item) for place, item in enumerate(value)] if isinstance(value, list) else []
-    )
+    if isinstance(value, list):
+        return [(str(place), item) for place, item in enumerate(value)]
+    return []
 
 
 def _node(name: str, value: Any, level: int) -> str:
+    """Return a value with its name and its parts, which fold.
+
+    Args:
+        name: its name, as HTML; empty for the whole.
+        value: the value.
+        level: number of the levels above it.
+    """
     label = f"<strong>{name}</strong>: " if name else ""
     items = _items(value)
     if not items:

@@ -136,12 +136,7 @@ class Agreement:
         """
         shown = [measure for measure in self.measures if measure.value is not None]
         if ax is None:
-            try:
-                pyplot = library("matplotlib.pyplot")
-            except InputError:
-                hint = "pip install matplotlib"
-                raise InputError("A plot needs matplotlib.", hint=hint) from None
-            _, ax = pyplot.subplots(figsize=(6.4, 1 + 0.35 * len(shown)), layout="constrained")
+            ax = _new_axes(len(shown))
         for place, measure in enumerate(shown):
             ax.plot([measure.value], [place], "o", color="C0")
             if measure.low is not None:
@@ -235,6 +230,17 @@ def agreement(
     return Agreement(tuple(figures), confusions, tuple(notes), level)
 
 
+def _new_axes(rows: int) -> Any:
+    """Return new Axes of matplotlib, high enough for a number of rows."""
+    try:
+        pyplot = library("matplotlib.pyplot")
+    except InputError:
+        hint = "pip install matplotlib"
+        raise InputError("A plot needs matplotlib.", hint=hint) from None
+    _, ax = pyplot.subplots(figsize=(6.4, 1 + 0.35 * rows), layout="constrained")
+    return ax
+
+
 def _frames(frame: Any, repeats: str | Sequence[str]) -> dict[str, Any]:
     """Return the tables by their names; the name of one alone is empty."""
     column = repeats if isinstance(repeats, str) else next(iter(repeats), "")
@@ -326,13 +332,13 @@ def _measures_between(
 def _measure(of: str, name: str, estimate: Estimate) -> Measure:
     """Return a measure with the figures of its estimate."""
     return Measure(
-        of,
-        name,
-        estimate.value,
-        estimate.low,
-        estimate.high,
-        estimate.rows,
-        estimate.interval,
+        of=of,
+        name=name,
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        n=estimate.rows,
+        interval=estimate.interval,
     )
 
 
@@ -351,34 +357,45 @@ def _confusion(side: ModelAnswers, labels: Sequence[str]) -> Confusion:
 
 
 def _notes_on(side: ModelAnswers) -> Iterator[str]:
-    """Return sentences on the answers of one table."""
+    """Yield sentences on the answers of one table, each behind its name among several."""
     before = f"{one_line(side.name)}: " if side.name else ""
+    for sentence in (*_notes_on_answers(side), *_notes_on_gold(side)):
+        yield f"{before}{sentence}"
+
+
+def _notes_on_answers(side: ModelAnswers) -> Iterator[str]:
+    """Yield sentences on the numbers of answers, on missing ones and on ties."""
     answers = [label for row in side.rows for label in row]
     numbers = {len(row) for row in side.rows if row}
     if len({*answers}) == 1:
         label = one_line(repr(answers[0]), _LONGEST)
-        yield f"{before}All answers are the same, {label}, so alpha is not defined."
+        yield f"All answers are the same, {label}, so alpha is not defined."
     if numbers == {1}:
-        yield f"{before}Each row has one answer, so nothing is known of repeats."
+        yield "Each row has one answer, so nothing is known of repeats."
     elif len(numbers) > 1:
-        yield f"{before}The rows have {min(numbers):,} to {max(numbers):,} answers each."
+        yield f"The rows have {min(numbers):,} to {max(numbers):,} answers each."
     if side.missing:
         whole = len(answers) + side.missing
-        yield f"{before}{side.missing:,} of {whole:,} answers are missing, and are left out."
+        yield f"{side.missing:,} of {whole:,} answers are missing, and are left out."
     if side.ties:
         effect = "" if side.gold is None else "; none of them counts as right"
         noun = "row has" if side.ties == 1 else "rows have"
-        yield f"{before}{side.ties:,} {noun} no most frequent answer (a tie){effect}."
+        yield f"{side.ties:,} {noun} no most frequent answer (a tie){effect}."
+
+
+def _notes_on_gold(side: ModelAnswers) -> Iterator[str]:
+    """Yield sentences on true labels that are missing, or that no answer has."""
     if side.gold is None:
         return
     known = [label for label in side.gold if label is not None]
     if len(known) < len(side.gold):
-        yield f"{before}{len(known):,} of {counted(len(side.gold), 'row')} have a true label."
-    unknown = sorted({*known} - {*answers})
+        yield f"{len(known):,} of {counted(len(side.gold), 'row')} have a true label."
+    given = {label for row in side.rows for label in row}
+    unknown = sorted({*known} - given)
     if unknown:
         names = ", ".join(one_line(repr(label), _LONGEST) for label in unknown[:3])
         more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""  # noqa: PLR2004
-        yield f"{before}No answer is {names}{more}, which is a true label."
+        yield f"No answer is {names}{more}, which is a true label."
 
 
 def _notes_on_measures(figures: Sequence[Measure]) -> Iterator[str]:

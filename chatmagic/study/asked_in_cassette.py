@@ -12,14 +12,14 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.study.asked import Asked, settings_of
 
 
-def from_interactions(held: Sequence[Interaction], file: str) -> list[Asked]:
+def from_interactions(interactions: Sequence[Interaction], file: str) -> list[Asked]:
     """Return the questions of a cassette's exchanges.
 
     Args:
-        held: the exchanges.
+        interactions: the exchanges.
         file: path of their file.
     """
-    return [_of_interaction(item, file, place) for place, item in enumerate(held, 1)]
+    return [_of_interaction(item, file, place) for place, item in enumerate(interactions, 1)]
 
 
 def _of_interaction(item: Interaction, file: str, place: int) -> Asked:

@@ -191,8 +191,8 @@ def compared(old: Sequence[Asked], new: Sequence[Asked]) -> tuple[Pair, ...]:
         else:
             pairs.append(Pair(None, asked))
     taken = {*partners.values()}
-    gone = [Pair(asked, None) for place, asked in enumerate(old) if place not in taken]
-    return (*pairs, *gone)
+    only_old = [Pair(asked, None) for place, asked in enumerate(old) if place not in taken]
+    return (*pairs, *only_old)
 
 
 def _pair(old: Asked, new: Asked) -> Pair:

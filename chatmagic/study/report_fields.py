@@ -362,8 +362,8 @@ def _review_dates(study: Study) -> Iterable[str]:
         for judgement in review.judgements:
             if (time := timestamp(judgement.at)) is not None:
                 times.setdefault(judgement.reviewer, []).append(time)
-        for name, held in times.items():
-            yield f"{name}: {_span(held)}, by the machine's clock, in UTC"
+        for name, labelled_at in times.items():
+            yield f"{name}: {_span(labelled_at)}, by the machine's clock, in UTC"
 
 
 def _measure_words(measure: RecordedMeasure) -> str:

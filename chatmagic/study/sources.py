@@ -90,8 +90,8 @@ def read_source(path: Path, *, audited: bool = True) -> Source:
     if source.kind == "map":
         add_map(path, source)
     elif source.kind == "cassette":
-        held = CassetteFile(path).read_interactions()
-        source.asked = from_interactions(held, source.path)
+        interactions = CassetteFile(path).read_interactions()
+        source.asked = from_interactions(interactions, source.path)
     else:
         add_notebook(notebook.read_notebook(path), source)
     if audited and source.kind != "map":

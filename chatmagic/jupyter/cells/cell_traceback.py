@@ -55,18 +55,20 @@ def traceback_text(
 def _calls(error: BaseException, cell_of: Callable[[str], str | None]) -> list[str]:
     """Return file, line, function and source of each frame, from the first frame of a cell on."""
     walked = traceback.walk_tb(error.__traceback__)
-    frames = [(f.f_code.co_filename, number, f.f_code.co_name) for f, number in walked]
-    first = next((n for n, frame in enumerate(frames) if cell_of(frame[0])), None)
+    frames = [(frame.f_code.co_filename, number, frame.f_code.co_name) for frame, number in walked]
+    first = next((at for at, (file, _, _) in enumerate(frames) if cell_of(file)), None)
     # An error that a library caught has no frame of a cell.
     if first is None and isinstance(error, SyntaxError):
         return []
     calls = []
     for file, number, function in frames[first:]:
-        inside = "" if function == "<module>" else f", in {function}"
+        if file.startswith("<frozen importlib"):
+            continue
+        place = f"  {cell_of(file) or _file(file)}, line {number}"
+        if function != "<module>":
+            place += f", in {function}"
         source = linecache.getline(file, number).strip()
-        if not file.startswith("<frozen importlib"):
-            place = f"  {cell_of(file) or _file(file)}, line {number}{inside}"
-            calls.append(f"{place}\n    {source}" if source else place)
+        calls.append(f"{place}\n    {source}" if source else place)
     if (left_out := len(calls) - FIRST - LAST) > 0:
         calls[FIRST:-LAST] = [f"  [{left_out:,} calls left out]"]
     return ["Traceback (most recent call last):", *calls] if calls else []

@@ -73,17 +73,28 @@ def with_markdown(
     if listed is None:
         return None
     runs = {run.key: run for run in above}
-    cells = {key: list[CellRun]() for key in runs}
-    waiting = list[CellRun]()
+    in_front: dict[str, list[CellRun]] = {key: [] for key in runs}
+    """The Markdown cells in front of each code cell, by its key."""
+    pending: list[CellRun] = []
     for key, source in listed:
         if source is not None:
-            waiting.append(CellRun(key, True, False, None, source, is_markdown=True))
+            pending.append(_markdown_cell(key, source))
         elif key in runs:
-            cells[key] = waiting
-            waiting = []
+            in_front[key] = pending
+            pending = []
     if notes is not None:
-        notes.take_markdown([*waiting, *chain.from_iterable(cells.values())])
-    return [cell for key, run in runs.items() for cell in (*cells[key], run)] + waiting
+        notes.take_markdown([*pending, *chain.from_iterable(in_front.values())])
+    cells: list[CellRun] = []
+    for key, run in runs.items():
+        cells += [*in_front[key], run]
+    return cells + pending
+
+
+def _markdown_cell(key: str, source: str) -> CellRun:
+    """Return a Markdown cell as one that has run, by its key and its source."""
+    return CellRun(
+        key, is_lasting=True, is_ours=False, number=None, source=source, is_markdown=True
+    )
 
 
 def listed_in_file(path: Path, ran: Sequence[tuple[str, str]], source: str) -> Listed | None:
@@ -108,14 +119,22 @@ def listed_in_file(path: Path, ran: Sequence[tuple[str, str]], source: str) -> L
     # A front end does not run an empty cell.
     code = [at for at, (_, kind, text) in enumerate(cells) if kind == "code" and text.strip()]
     sources = [cells[at][2] for at in code]
-    wanted = [*(text for _, text in ran), source]
-    begins = [at for at in range(len(code)) if sources[at : at + len(wanted)] == wanted]
-    if len(begins) != 1:
+    begin = _only_place_of([*(text for _, text in ran), source], sources)
+    if begin is None:
         return None
-    places = code[begins[0] : begins[0] + len(wanted)]
-    keys = dict(zip(places, (key for key, _ in ran), strict=False))
-    return [
-        (owner_of(id), text) if kind == "markdown" else (keys.get(at, ""), None)
-        for at, (id, kind, text) in enumerate(cells[: places[-1]])
-        if kind in {"code", "markdown"}
-    ]
+    running = code[begin + len(ran)]
+    keys = {code[begin + count]: key for count, (key, _) in enumerate(ran)}
+    listed: list[tuple[str, str | None]] = []
+    for at, (id, kind, text) in enumerate(cells[:running]):
+        if kind == "markdown":
+            listed.append((owner_of(id), text))
+        elif kind == "code":
+            listed.append((keys.get(at, ""), None))
+    return listed
+
+
+def _only_place_of(wanted: Sequence[str], sources: Sequence[str]) -> int | None:
+    """Return the place where some sources stand one below the other; ``None`` unless it is one."""
+    size = len(wanted)
+    places = [at for at in range(len(sources)) if [*sources[at : at + size]] == [*wanted]]
+    return places[0] if len(places) == 1 else None

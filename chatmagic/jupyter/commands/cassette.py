@@ -168,10 +168,10 @@ def _facts(session: Session) -> list[str]:
     if cassette.config.by_order:
         lines.append("A request that differs is answered by its place.")
     lacking = len(cassette.lacking)
-    held = counted(len(cassette.interactions) - lacking, "exchange")
+    contents = counted(len(cassette.interactions) - lacking, "exchange")
     if lacking:
-        held += f", and this kernel {lacking:,} more"
-    lines.append(f"It holds {held}; in this use: {cassette.summary()}")
+        contents += f", and this kernel {lacking:,} more"
+    lines.append(f"It holds {contents}; in this use: {cassette.summary()}")
     return lines
 
 

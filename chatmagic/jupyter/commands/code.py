@@ -45,9 +45,9 @@ def _code(kernel: Kernel, given: Arguments) -> None:
     that were neither edited nor run. It needs JupyterLab or Notebook 7; elsewhere the
     code is shown to copy.
     """
-    here = kernel.window()
-    turns = kernel.session.conversation.of_thread(here.thread).turns
-    number = given.turn_number(len(turns), default=here.places[-1][0] if here.turns else 0)
+    window = kernel.window()
+    turns = kernel.session.conversation.of_thread(window.thread).turns
+    number = given.turn_number(len(turns), default=window.places[-1][0] if window.turns else 0)
     turn = turns[number - 1]
     reply = turn.reply
     if turn.format == "code" and not reply.code_blocks:

@@ -93,8 +93,8 @@ def _reset(kernel: Kernel, _: Arguments) -> None:
         if gone
         else ""
     )
-    held = kernel.session.conversation.window().instructions
-    stay = "" if held is None else " The instructions still apply."
+    instructions = kernel.session.conversation.window().instructions
+    stay = "" if instructions is None else " The instructions still apply."
     reply_views.show_change(
         f"A new conversation begins.{aside}{stay}", record.change_record("reset")
     )

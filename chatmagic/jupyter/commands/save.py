@@ -82,8 +82,8 @@ def _save(kernel: Kernel, given: Arguments) -> None:
 
 def _is_this_notebook(kernel: Kernel, path: Path) -> bool:
     """Return whether a file is the notebook of this kernel, as far as its front end reports it."""
-    here = this_notebook(kernel.shell.user_ns, os.environ)
-    return here is not None and path.exists() and path.samefile(here)
+    own_file = this_notebook(kernel.shell.user_ns, os.environ)
+    return own_file is not None and path.exists() and path.samefile(own_file)
 
 
 def _refuse_changed(path: Path, is_as_written: Callable[[bytes], bool]) -> None:
@@ -108,9 +108,9 @@ def _load(kernel: Kernel, given: Arguments) -> None:
     of a notebook. ``%chat_load`` alone loads this notebook, as last saved, if the front end reports
     its file. A turn that was changed since it was asked is left out.
     """
-    here = this_notebook(kernel.shell.user_ns, os.environ)
+    own_file = this_notebook(kernel.shell.user_ns, os.environ)
     force = FORCE in given.options
-    path = path_from_words(given.words) if given.words else here
+    path = path_from_words(given.words) if given.words else own_file
     if path is None:
         raise given.command.refusal(
             "This front end does not report the notebook's file, or it was renamed since.",
@@ -180,7 +180,7 @@ def _ipynb(conversation: Conversation, options: _Options) -> str:
     """Return a conversation as a notebook: a cell for each turn and each steering item."""
     records = conversation_file.records_of(conversation, keep_values=options.keep_values)
     cells: list[tuple[Any, ...]] = [("chat-0", "%load_ext chatmagic", None)]
-    items = [item for _, held in conversation.slots for item in held]
+    items = [item for _, slot in conversation.slots for item in slot]
     for number, item in enumerate(items, 1):
         name = item.digest if isinstance(item, Turn) else digest(item.facts)
         id = f"chat-{number}-{name[:8]}"

@@ -66,11 +66,12 @@ def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:
 
 def _show(kernel: Kernel) -> None:
     """Print the instructions that apply to a question in the running cell."""
-    held = kernel.window().instructions
-    if held is None:
+    instructions = kernel.window().instructions
+    if instructions is None:
         print("No instructions apply here.")
         return
-    print(f"Questions here are sent {instructions_note(held)}:\n\n{to_terminal(held.text or '')}")
+    text = to_terminal(instructions.text or "")
+    print(f"Questions here are sent {instructions_note(instructions)}:\n\n{text}")
 
 
 def _file_text(file: str) -> str:
@@ -151,16 +152,16 @@ def _delete(kernel: Kernel, name: str) -> None:
 
 def _list(kernel: Kernel) -> None:
     """Show the threads with the numbers of their turns and their last questions."""
-    here = kernel.window().thread
+    thread = kernel.window().thread
     threads = kernel.session.conversation.threads
     rows = []
-    for name in dict.fromkeys([*threads, here]):
+    for name in dict.fromkeys([*threads, thread]):
         turns = threads.get(name, ())
         last = reply_forms.excerpt(turns[-1].as_typed if turns else "")
         rows.append((name, f"{len(turns):,}", last))
     table = tables.table(("Thread", "Turns", "Last question"), rows, "Threads")
-    end = f"This cell stands in the thread {here}."
-    if here == MAIN and len(rows) == 1:
+    end = f"This cell stands in the thread {thread}."
+    if thread == MAIN and len(rows) == 1:
         end += " %chat_thread NAME begins another for the questions below it."
     reply_views.show_html(*tables.page(table, end))
 
