@@ -348,10 +348,13 @@ def _rows_of(frame: object) -> list[dict[str, Any]]:
     """
     if is_table(frame) or are_columns(frame):
         return list(Rows(frame))
+    kind = type(frame)
+    library, _, _ = kind.__module__.partition(".")
+    name = kind.__name__ if library == "builtins" else f"{library}'s {kind.__name__}"
     raise InputError(
-        f"A mapper takes a table of pandas, polars or pyarrow, not {type(frame).__name__}. Nothing "
-        "was sent.",
-        hint="chatmagic.map(…) takes lists and other rows.",
+        f"A mapper takes a table of pandas, polars or pyarrow, not {name}. Nothing was sent.",
+        hint="An engine calls it for each part of a table. chatmagic.map(…) takes lists and other "
+        "rows.",
     )
 
 

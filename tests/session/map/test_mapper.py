@@ -228,6 +228,9 @@ def test_what_is_no_table_is_refused(server: RowServer) -> None:
     for rows in (["a"], "a", 7, {"text": "a"}):
         with pytest.raises(InputError, match="A mapper takes a table"):
             label()(rows)
+    lazy = library("polars").LazyFrame({"text": ["a"]})
+    with pytest.raises(InputError, match="not polars's LazyFrame"):
+        label()(lazy)
     with pytest.raises(InputError, match="have a column reply already"):
         label()(frame("a").assign(reply="x"))
     with pytest.raises(InputError, match=r"no name of a row\. Nothing was sent"):
