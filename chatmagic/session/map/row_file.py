@@ -16,8 +16,8 @@ from chatmagic._fork import Lock
 from chatmagic._log import swallowed
 from chatmagic.errors import InputError
 from chatmagic.session.map.row_index import RowIndex
-from chatmagic.session.map.row_lines import Line, lines_at, lines_of
-from chatmagic.session.map.row_reply import RowReply, is_as_written
+from chatmagic.session.map.row_lines import lines_at, lines_of
+from chatmagic.session.map.row_reply import RowReply
 
 MOST_UNREAD: Final = 10_000
 """Number of lines without any row after which a file is no file of rows."""
@@ -85,19 +85,7 @@ class RowFile:
             return
         with open_file(self.path) as file:
             for line in lines_at(file, places):
-                yield self._reply(line)
-
-    def _reply(self, line: Line) -> RowReply | None:
-        """Return the reply of a line that was checked when it was read first, or written here.
-
-        Args:
-            line: the line; an empty one for a row without a line.
-        """
-        if not line.content:
-            return None
-        if self.index.is_foreign(line.at) or not is_as_written(line.content):
-            return RowReply.from_line(line.content)
-        return RowReply.unread(line.content)
+                yield RowReply.unread(line) if line else None
 
     def _read_rows(self) -> bool:
         """Read the whole file; return whether its last line has an end.

@@ -40,7 +40,6 @@ class RowIndex:
         self._replays = replays
         self._places: dict[bytes, int] = {}
         self._failed: set[bytes] = set()
-        self._foreign: set[int] = set()
         self._latest = ""
 
     @property
@@ -65,14 +64,6 @@ class RowIndex:
             key: the row's key.
         """
         return self._places.get(key)
-
-    def is_foreign(self, place: int) -> bool:
-        """Return whether a line does not stand as it was written here.
-
-        Args:
-            place: its offset.
-        """
-        return place in self._foreign
 
     def is_answered(self, key: bytes) -> bool:
         """Return whether a row has ended well, or is replayed.
@@ -141,7 +132,6 @@ class RowIndex:
         """
         value, is_ours = fields_of(line)
         if not is_ours:
-            self._foreign.add(place)
             RowReply.of_fields({**value}, is_ours=False)  # checks each field
         head = str(value.get("head", ""))
         if head.startswith("{"):

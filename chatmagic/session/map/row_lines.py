@@ -43,19 +43,23 @@ def lines_of(file: BinaryIO, at: int = 0) -> Iterator[Line]:
         at += size
 
 
-def lines_at(file: BinaryIO, places: Iterable[int | None]) -> Iterator[Line]:
-    """Yield the lines at offsets; an empty line for ``None``."""
+def lines_at(file: BinaryIO, places: Iterable[int | None]) -> Iterator[bytes]:
+    """Yield the lines at offsets; an empty one for ``None``.
+
+    Args:
+        file: the file.
+        places: the offsets.
+    """
     position = 0
     for at in places:
         if at is None:
-            yield Line(0, b"", 0, False)
+            yield b""
             continue
         if at != position:
             file.seek(at)
         line = file.readline(LARGEST)
-        size = len(line)
-        position = at + size
-        yield Line(at, line, size, True)
+        position = at + len(line)
+        yield line
 
 
 def is_torn(line: bytes) -> bool:

@@ -122,12 +122,13 @@ class RowReply(_OfLine):
 
     @classmethod
     def unread(cls, line: bytes) -> Self:
-        """Return the reply of a line that was read and checked before, and is read again if needed.
+        """Return the reply of a line that is read when a field is looked at.
 
-        A map of many rows that were answered before returns them all, and few are looked at.
+        A map of many rows that were answered before returns them all, and few are looked at. A
+        line that is no line of a job's file, or was edited, raises :exc:`ValueError` then.
 
         Args:
-            line: the line, as it was written here.
+            line: the line.
         """
         reply = cls.__new__(cls)
         object.__setattr__(reply, "_line", line)
@@ -143,14 +144,13 @@ class RowReply(_OfLine):
 
             Raises:
                 AttributeError: a reply has no such field.
+                ValueError: the line was edited.
             """
             if name not in _FIELDS:
                 raise AttributeError(name)
             # Another thread may read it at the same time, with the same result.
             if line := self._line:
-                value = json_of_file(line)
-                del value["digest"]
-                read = RowReply.of_fields(value, is_ours=is_well_formed(value))
+                read = RowReply.from_line(line)
                 for field in _FIELDS:
                     object.__setattr__(self, field, getattr(read, field))
                 object.__setattr__(self, "_line", b"")

@@ -61,8 +61,8 @@ def test_lines_that_a_tool_wrote_are_known() -> None:
     value = json.loads(line(2, 0).content)
     spaced = json.dumps(value, separators=(" , ", " : ")).encode()
     index.add(Line(50, spaced, len(spaced), True))
-    assert [index.is_foreign(place) for place in (0, 50)] == [False, True]
-    assert index.is_answered(SHORT[2])
+    assert index.place(SHORT[2]) == 50
+    assert index.edited == 0
 
 
 @pytest.mark.parametrize(
