@@ -340,6 +340,7 @@ def folder_lock(
 
 
 def _wait_for_lock(descriptor: int, waiting: Callable[[], object], longest: float | None) -> None:
+    """Lock a folder; see :func:`folder_lock`."""
     begun = monotonic()
     is_said = False
     while not try_lock(descriptor):

@@ -119,6 +119,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> _Parser:
+    """Return the parser of all commands; the help of each is its function's docstring."""
     parser = _Parser(
         prog="chatmagic",
         description="Chat with a completion service from a Jupyter notebook.",
@@ -184,12 +185,14 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
 
 
 def _add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``chatmagic doctor``."""
     _add_place(parser)
     text = "send one short question, which costs credits"
     parser.add_argument("--ask", action="store_true", help=text)
 
 
 def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``chatmagic audit``."""
     add = parser.add_argument
     add("files", nargs="+", type=Path, metavar="FILE", help="a notebook, a cassette, or a folder")
     add("--summary", action="store_true", help="a line for each file, and no more")
@@ -203,6 +206,7 @@ def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_compare_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``chatmagic compare``."""
     add = parser.add_argument
     text = "two notebooks, cassettes or files of maps, in any mixture; or a cassette"
     add("files", nargs="+", type=Path, metavar="FILE", help=text)
@@ -211,6 +215,7 @@ def _add_compare_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_refresh_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``chatmagic refresh``."""
     add = parser.add_argument
     add("--all", action="store_true", help="also list the questions that do not differ")
     add("--json", action="store_true", help="as JSON, with the whole texts")
@@ -220,6 +225,7 @@ def _add_refresh_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_methods_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``chatmagic methods``."""
     add = parser.add_argument
     text = "a notebook, a cassette, a map's file, a review, an agreement, or a folder"
     add("files", nargs="+", type=Path, metavar="FILE", help=text)
@@ -230,6 +236,7 @@ def _add_methods_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_demo_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``chatmagic demo``."""
     add = parser.add_argument
     folder = Path(demo.FOLDER)
     text = "where the notebooks go; nothing in it is overwritten (default: %(default)s)"
@@ -239,6 +246,7 @@ def _add_demo_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_install_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``chatmagic install``."""
     add = parser.add_argument
     add("--uninstall", action="store_true", help="remove the lines that it has added")
     add("--system", action="store_true", help="for all users and environments: in /etc/ipython")
@@ -368,6 +376,7 @@ def _compare(given: Mapping[str, Any]) -> int:
 
 
 def _print_comparison(comparison: Comparison, given: Mapping[str, Any]) -> None:
+    """Print a comparison in the form that was asked for."""
     from chatmagic.study import comparison_output  # noqa: PLC0415 - as above
 
     if given["json"]:

@@ -77,7 +77,10 @@ def one_line(text: str, limit: int = 60) -> str:
         limit: largest number of characters, with the ellipsis of a cut.
     """
     line = " ".join(visible(text).split())
-    return line if len(line) <= limit else (line[: max(limit - 1, 0)].rstrip() + "…")[:limit]
+    if len(line) <= limit:
+        return line
+    beginning = line[: max(limit - 1, 0)].rstrip()
+    return f"{beginning}…"[:limit]
 
 
 def counted(count: int, noun: str) -> str:

@@ -54,6 +54,7 @@ class CassetteStorage:
         self.matcher = Matcher(self.loaded)
 
     def _load(self) -> tuple[Interaction, ...]:
+        """Return the interactions of the file, which a recording need not have yet."""
         path = self._config.path
         is_replay = self._config.mode == "replay"
         if is_replay and not os.path.exists(path):  # noqa: PTH110 - of any name

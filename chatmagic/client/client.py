@@ -117,14 +117,16 @@ class Client:
             raise AttributeError(missing_name("A client", name, CLIENT))
 
     def _start(self, setup: ServiceSetup, transport: Transport | None = None) -> None:
+        """Begin without a connection, and give the warnings on the address."""
         self.credit_tracker = CreditTracker()
         """The credits and limits in the answers so far."""
-        self._set(setup)
+        self._use_setup(setup)
         self._transport = transport or HttpTransport(self.setup)
         for warning in config.new_warnings(self.endpoint.warnings):
             warnings.warn(note_at(warning, "python"), stacklevel=3)
 
-    def _set(self, setup: ServiceSetup) -> None:
+    def _use_setup(self, setup: ServiceSetup) -> None:
+        """Check the settings, and use them from now on."""
         self.setup = replace(
             setup,
             timeout=Timeout.from_value(setup.timeout),
@@ -149,7 +151,7 @@ class Client:
         Raises:
             InputError: it cannot be used.
         """
-        self._set(setup)
+        self._use_setup(setup)
         if isinstance(self._transport, HttpTransport):
             self._transport.setup = self.setup
 
@@ -309,7 +311,10 @@ class Client:
         *,
         stream: bool,
     ) -> Request:
-        is_counted = stream and getattr(self.endpoint.server, "stream_usage", False)
+        """Return the checked request of a call, with the fields of the setup."""
+        fields = dict(self.setup.extra_body or {})
+        if stream and getattr(self.endpoint.server, "stream_usage", False):
+            fields = {**ASKS_FOR_USAGE, **fields}
         try:
             return Request(
                 tuple(
@@ -319,7 +324,7 @@ class Client:
                 stream=stream,
                 max_tokens=max_tokens,
                 temperature=temperature,
-                extra={**(ASKS_FOR_USAGE if is_counted else {}), **(self.setup.extra_body or {})},
+                extra=fields,
             )
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None

@@ -283,15 +283,14 @@ def known_keys() -> tuple[Secret, ...]:
     into this kernel. Values that are no key are ignored here.
     """
     name, file_name = KEY_VARIABLES
-    key = Secret.or_none(_value(name))
-    path = _value(file_name)
-    return (
-        *([] if key is None else [key]),
-        *(keys_in_file(path) if path else []),
-        *key_store.kept_keys(),
-        *getattr(kernel, "typed", {}).values(),
-        *filter(None, map(Secret.or_none, map(_value, getattr(kernel, "agreed", {}).values()))),
-    )
+    keys = [Secret.or_none(_value(name))]
+    if path := _value(file_name):
+        keys += keys_in_file(path)
+    keys += key_store.kept_keys()
+    keys += getattr(kernel, "typed", {}).values()
+    agreed_variables = getattr(kernel, "agreed", {}).values()
+    keys += [Secret.or_none(_value(variable)) for variable in agreed_variables]
+    return tuple(key for key in keys if key is not None)
 
 
 def new_warnings(warnings: Iterable[Note]) -> list[Note]:
@@ -327,20 +326,31 @@ def _with_key(
     typed: Iterable[str],
     open_store: Callable[[], KeyStore] | None,
 ) -> Endpoint:
-    """Add the environment's key, or else a kept key, if it belongs to this place."""
-    own = server_address(_value(URL_VARIABLE) or file_url or "")
-    here = endpoint.key_place
-    home = key_place_or_none(own)
+    """Return an endpoint with the key for its place: the environment's, or else a kept one.
+
+    Without one, it says to which other place a key that is here belongs.
+
+    Args:
+        endpoint: the endpoint, without a key.
+        file_url: the address of a configuration file; ``None`` for none.
+        typed: the places of the keys that were typed into this kernel.
+        open_store: opens the store of kept keys; ``None`` for no store.
+    """
+    place = endpoint.key_place
+    environment_url = server_address(_value(URL_VARIABLE) or file_url or "")
+    environment_place = key_place_or_none(environment_url)
     is_in_environment = any(map(_value, KEY_VARIABLES))
-    if here == home and is_in_environment:
+    if place == environment_place and is_in_environment:
         key, key_from, warnings = _environments_key()
         warnings = endpoint.warnings + warnings
         return replace(endpoint, key=key, key_from=key_from, warnings=warnings)
     store = None if open_store is None else open_store()
-    if store is not None and (kept := store.load(here)) is not None:
+    if store is not None and (kept := store.load(place)) is not None:
         return replace(endpoint, key=kept[0], key_from=kept[1])
     if is_in_environment:
-        owner = NO_ADDRESS if home is None else _owner(home, endpoint)
+        owner = NO_ADDRESS
+        if environment_place is not None:
+            owner = _owner(environment_place, endpoint)
         return replace(endpoint, elsewhere=f"the environment's belongs to {owner}")
     if (neighbour := _neighbour(endpoint, typed, store)) is not None:
         owner = _owner(neighbour, endpoint)

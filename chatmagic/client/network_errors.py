@@ -197,24 +197,40 @@ def _connect_error(causes: Sequence[BaseException], at: str, name: str) -> Conne
         name: the server's name and a space; empty if it has none.
     """
     event, hint = next((event, hint) for kinds, event, hint in _UNCONNECTED if _any(causes, *kinds))
-    why = _reason(causes)
     is_here = is_loopback(at)
-    # urllib3 has a ProxyError for TLS with the proxy itself, and none for TLS through it.
-    is_plain = any(getattr(cause, "reason", None) in _NO_TLS for cause in causes)
-    if is_plain and not _any(causes, urllib3.exceptions.ProxyError):
+    if _speaks_no_tls(causes):
         event = "{at} does not speak https{why}"
         hint = sentences("Connect to it with http.", SETTINGS) if is_here else ()
-    hint = hint or (_PORT_HERE if is_here else _PORT_ELSEWHERE)
+    port_hint = _PORT_HERE if is_here else _PORT_ELSEWHERE
+    hint = _bundle_hint(causes) or _certificate_hint(causes) or hint or port_hint
+    message = f"{event.format(at=at, why=_reason(causes), name=name)}. Nothing was sent."
+    return ConnectError(message, hint=sentences(hint, _on_the_way(at)))
+
+
+def _speaks_no_tls(causes: Sequence[BaseException]) -> bool:
+    """Return whether a server answered without TLS, where TLS was asked for."""
+    # urllib3 has a ProxyError for TLS with the proxy itself, and none for TLS through it.
+    is_plain = any(getattr(cause, "reason", None) in _NO_TLS for cause in causes)
+    return is_plain and not _any(causes, urllib3.exceptions.ProxyError)
+
+
+def _certificate_hint(causes: Sequence[BaseException]) -> Sentences:
+    """Return the advice for a certificate that was refused; none for any other error."""
     codes = (getattr(cause, "verify_code", None) for cause in causes)
-    hint = next((_CERTIFICATE_HINTS[code] for code in codes if code in _CERTIFICATE_HINTS), hint)
+    known = (_CERTIFICATE_HINTS[code] for code in codes if code in _CERTIFICATE_HINTS)
+    return sentences(next(known, None))
+
+
+def _bundle_hint(causes: Sequence[BaseException]) -> Sentences:
+    """Return the advice for a file of authorities that cannot be used; none for any other error."""
     bundle = certificate_bundle()
     # For a file that is no bundle, requests raises an OSError, and OpenSSL the others.
-    is_bundle = getattr(causes[-1], "library", None) in ("X509", "PEM", "ASN1")
-    if bundle is not None and (is_bundle or type(causes[0]) is OSError):
-        file = one_line(bundle[1], _SHOWN)
-        hint = sentences(f"{bundle[0]} names {file}: is that a file of authorities?")
-    message = f"{event.format(at=at, why=why, name=name)}. Nothing was sent."
-    return ConnectError(message, hint=sentences(hint, _on_the_way(at)))
+    is_of_openssl = getattr(causes[-1], "library", None) in ("X509", "PEM", "ASN1")
+    if bundle is None or not (is_of_openssl or type(causes[0]) is OSError):
+        return ()
+    variable, path = bundle
+    file = one_line(path, _SHOWN)
+    return sentences(f"{variable} names {file}: is that a file of authorities?")
 
 
 def _on_the_way(url: str) -> str:

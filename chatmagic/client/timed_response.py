@@ -41,6 +41,7 @@ class _TimedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
+        """Read what was received before, then from the socket; return the number of bytes."""
         count: int | None = min(len(self.received), len(buffer))
         if count:
             buffer[:count] = self.received[:count]

@@ -166,6 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing: a notebook would show the message."""
 
     def _answer(self) -> None:
+        """Read the request, and send its response."""
         url = urlsplit(self.path)
         request = HttpRequest(
             method=self.command,
@@ -201,6 +202,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = self.headers.get("Connection", "").lower() == "close"
 
     def _send_headers(self, response: HttpResponse, *, is_stream: bool) -> None:
+        """Send the status and the headers; a stream comes in chunks of HTTP."""
         self.send_response_only(response.status)
         for name, value in response.headers.items():
             self.send_header(name, value)

@@ -248,6 +248,7 @@ def keys_given(request: HttpRequest) -> dict[Auth, str]:
 
 
 def _key(request: HttpRequest) -> Secret:
+    """Return the only key of a request, if it is a valid one."""
     keys = keys_given(request)
     if len(keys) > 1:
         raise _ErrorResponse("several_keys")
@@ -260,6 +261,7 @@ def _key(request: HttpRequest) -> Secret:
 
 
 def _parsed(request: HttpRequest) -> Request:
+    """Return the request for a completion that an HTTP request holds."""
     if request.path != PATH:
         raise _ErrorResponse("not_found")
     if request.method != "POST":

@@ -178,6 +178,7 @@ class Decoder:
         return lines.decode("utf-8", "replace")
 
     def _read_line(self, line: str, events: list[Event]) -> None:
+        """Read one line; the events that it completes are added to the list."""
         if not line:
             self._deliver_pending(events)
             self._event = None
@@ -192,6 +193,7 @@ class Decoder:
             events.append(Payload(value, "error"))
 
     def _read_data(self, text: str, events: list[Event], line: str) -> None:
+        """Read the value of a data line: an event, a part of one that waits, or the end mark."""
         value = _parse(text)
         if value is _NOT_JSON or self._pending:
             # The rest of the line is ignored, as it may not have arrived yet.
@@ -199,10 +201,7 @@ class Decoder:
                 self._deliver_done(events)
                 return
             if not _is_chunk(value):
-                if self._pending or text.strip():
-                    self._pending_event = self._pending_event if self._pending else self._event
-                    self._pending.append(text.removeprefix(" "))
-                    self._pending_size += len(text) + _LINE_BYTES
+                self._add_pending(text)
                 self._event = None
                 return
             # The stream has no blank lines: the waiting text was an event of its own.
@@ -215,7 +214,17 @@ class Decoder:
                 self._alike = alike(line, value)
         self._event = None
 
+    def _add_pending(self, text: str) -> None:
+        """Keep a line that only with other lines makes an event; a blank one begins none."""
+        if not self._pending:
+            if not text.strip():
+                return
+            self._pending_event = self._event
+        self._pending.append(text.removeprefix(" "))
+        self._pending_size += len(text) + _LINE_BYTES
+
     def _deliver_pending(self, events: list[Event], *, is_cut: bool = False) -> None:
+        """Add the event of the lines that wait; one that is cut off is dropped."""
         if not self._pending:
             return
         text = "\n".join(self._pending)
@@ -230,6 +239,7 @@ class Decoder:
             events.append(Malformed(text[:EXCERPT], self._pending_event))
 
     def _deliver_done(self, events: list[Event]) -> None:
+        """End the reply, with the event of the lines that wait."""
         self._deliver_pending(events)
         self.done = True
 

@@ -34,16 +34,20 @@ def split_unopened(text: str) -> tuple[str, str]:
     begin = 0
     fences = 0
     for mark in re.finditer(CLOSE, text):
-        fences += text.count("```", begin, mark.start())
         if OPEN in text[begin : mark.start()]:
             break
-        begin = mark.end()
-        before = text[max(mark.start() - _LINE, 0) : mark.start()].rpartition("\n")[2]
+        fences += text.count("```", begin, mark.start())
         is_in_block = fences % 2 == 1
-        is_code = is_in_block or before.count("`") % 2 == 1
-        if not is_code and before[-1:] not in {*_QUOTES}:
+        if not is_in_block and not _is_quoted(text, mark.start()):
             return text[: mark.start()].strip(), text[mark.end() :].lstrip()
+        begin = mark.end()
     return "", text
+
+
+def _is_quoted(text: str, at: int) -> bool:
+    """Return whether a place in a text is behind a quotation mark, or in code within its line."""
+    line_before = text[max(at - _LINE, 0) : at].rpartition("\n")[2]
+    return line_before.count("`") % 2 == 1 or line_before[-1:] in {*_QUOTES}
 
 
 class ThoughtSplitter:
