@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -102,19 +102,29 @@ def _refuse_unknown(words: Sequence[str]) -> None:
         )
 
 
+def _refuse_options_of_others(words: Iterable[str]) -> None:
+    """Raise an error for a known option of another tool, before ``--``.
+
+    argparse takes an option that it does not know for a part of the question, if it has a space in
+    its value.
+    """
+    for word in takewhile("--".__ne__, words):
+        flag = word.partition("=")[0]
+        if flag.startswith("-") and (hint := option_advice(flag)):
+            raise InputError(f"{flag} is not an option. Nothing was sent.", hint=hint)
+
+
 class _Parser(argparse.ArgumentParser):
     """Parser that reports an error in one line."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        # argparse takes an option that it does not know for a part of the question, if it has a
-        # space in its value.
-        for word in takewhile("--".__ne__, args or ()) if self.prog.endswith(" ask") else ():
-            flag = word.partition("=")[0]
-            if flag.startswith("-") and (hint := option_advice(flag)):
-                raise InputError(f"{flag} is not an option. Nothing was sent.", hint=hint)
+        """Parse a line; an option of another tool is an error with advice."""
+        if self.prog.endswith(" ask"):
+            _refuse_options_of_others(args or ())
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
+        """Raise an error of one line."""
         raise InputError(f"{message}.", hint=f"{self.prog} --help shows the usage.")
 
 

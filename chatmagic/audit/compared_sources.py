@@ -39,7 +39,7 @@ class SourceComparison:
         self.commands: dict[SavedOutput, MagicCall] = {}
         self.lost = [*notebook.unreadable]
         self._audit = audit
-        self._read = notebook
+        self._notebook = notebook
         self._code = code
         self._settings = settings
         self._asked: list[AskedCell] = []
@@ -47,9 +47,9 @@ class SourceComparison:
     def compare(self) -> None:
         """Compare all cells, and add the differences to the audit."""
         shown: dict[int, list[SavedOutput]] = defaultdict(list)
-        for saved in self._read.outputs:
+        for saved in self._notebook.outputs:
             shown[saved.cell].append(saved)
-        for cell in self._read.cells:
+        for cell in self._notebook.cells:
             self._compare_cell(cell, shown[cell.number])
         for finding in self._settings.findings(self._asked):
             self._audit.add(finding)
@@ -79,7 +79,9 @@ class SourceComparison:
         if cell.number in self._code.runs:
             commands += _functions_of(cell)
         if cell.number in self._code.calls:  # a function that another cell defines may ask here
-            commands += [command for other in self._read.cells for command in _functions_of(other)]
+            commands += [
+                command for other in self._notebook.cells for command in _functions_of(other)
+            ]
         return commands
 
     def _note_difference(self, saved: SavedOutput, command: MagicCall | None) -> None:
@@ -117,7 +119,9 @@ class SourceComparison:
             pending = [command for command in pending if not command.asks]
         if any(command.asks for command in pending) or "reply" in cell.others:
             self.lost.append(cell.number)
-        has_fault = cell.number in self._read.unreadable or any(saved.fault for saved in outputs)
+        has_fault = cell.number in self._notebook.unreadable or any(
+            saved.fault for saved in outputs
+        )
         _judge_others(self._audit, cell, is_gone=bool(pending) and not has_fault)
 
 

@@ -95,7 +95,10 @@ def _last_error(kernel: Kernel) -> tuple[Value, ...]:
 def _with_markdown(
     asking: AskingCell, above: list[CellRun]
 ) -> tuple[list[CellRun], tuple[str, ...]]:
-    """Return the cells above with the Markdown cells, and a line if these are not known."""
+    """Return the cells above with the Markdown cells, and a line if these are not known.
+
+    The line is printed, too, where the reply's output does not have it.
+    """
     kernel = asking.kernel
     audience = asking.execution.audience
     if not asking.options.markdown or audience == "text":
@@ -103,10 +106,15 @@ def _with_markdown(
     listed = with_markdown(kernel.shell, kernel.settings.notes, above)
     if listed is not None:
         return listed, ()
-    if audience == "machine" and not (asking.options.dry or kernel.sends_nothing()):
-        # The output of a machine's reply has no notes.
-        kernel.notify(f"Note: {_NO_MARKDOWN}. {_NAME_IT}")
+    _print_without_page(asking, f"Note: {_NO_MARKDOWN}. {_NAME_IT}")
     return above, (_NO_MARKDOWN,)
+
+
+def _print_without_page(asking: AskingCell, note: str) -> None:
+    """Print a note on a question that is sent without a page, as its output has no notes."""
+    sends = not asking.options.dry and not asking.kernel.sends_nothing()
+    if asking.execution.audience == "machine" and sends:
+        asking.kernel.notify(note)
 
 
 def _places_above(nearest: Sequence[CellRun]) -> dict[str, str]:
@@ -168,7 +176,7 @@ def _newest_code_cells(cells: list[CellRun], count: int) -> list[CellRun]:
         raise InputError(
             f"No cell above this one has run {_SINCE}", hint="%%chat cells are not counted."
         )
-    first = code_places[-count:][0]
+    first = code_places[-min(count, len(code_places))]
     return cells[first:]
 
 
@@ -204,15 +212,17 @@ def _within(runs: list[CellRun], limit: int) -> tuple[list[CellRun], tuple[str, 
         limit: largest number of characters of their texts.
     """
     kept = list(runs)
+    size = sum(len(run.text) for run in runs)
     outputs = 0
     for at, run in enumerate(runs):
-        if sum(len(run.text) for run in kept) <= limit:
+        if size <= limit:
             break
         if run.output:
             kept[at] = run.without_output
+            size -= len(run.text) - len(kept[at].text)
             outputs += 1
-    while sum(len(run.text) for run in kept) > limit:
-        kept.pop(0)
+    while size > limit:
+        size -= len(kept.pop(0).text)
     parts = ((outputs, "output"), (len(runs) - len(kept), "whole cell"))
     left_out = " and ".join(counted(count, noun) for count, noun in parts if count)
     note = f"left out of the cells above: {left_out} (above_limit is {limit:,})"

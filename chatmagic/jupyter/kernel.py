@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import re
 from functools import reduce
+from typing import Final
 
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -26,6 +27,9 @@ from chatmagic.session.current import current_session
 from chatmagic.session.events import Changed
 from chatmagic.session.features import sends_nothing
 from chatmagic.session.session import Session
+
+_ASKS_AT_END: Final = re.compile(r"(?m)^[ \t]*%?chat(?:_fix)?[ \t][^\n]*\s*\Z")
+"""The last line of a cell that asks."""
 
 
 class Kernel(ConfiguredEnvironment):
@@ -196,13 +200,15 @@ class Kernel(ConfiguredEnvironment):
         Args:
             value: value of the cell's last expression.
         """
+        if not isinstance(value, Reply):
+            return False
         # In the cell that loads the extension, a line that asks still has a value.
-        asks = r"(?m)^[ \t]*%?chat(?:_fix)?[ \t][^\n]*\s*\Z"
-        shown, reply = self.shown or (None, None)
-        return isinstance(value, Reply) and (
-            re.search(asks, cell_source(self.shell)) is not None
-            or (reply is value and shown == running(self.shell).id)
-        )
+        if _ASKS_AT_END.search(cell_source(self.shell)) is not None:
+            return True
+        if self.shown is None:
+            return False
+        execution, reply = self.shown
+        return reply is value and execution == running(self.shell).id
 
     def close(self) -> None:
         """Close the pages, and stop the emulator."""

@@ -42,12 +42,14 @@ def marks(
 
     def notes_on(turn: Turn) -> str:
         """Return the notes on a turn, in words."""
-        notes: list[str] = [] if turn.state == "complete" else [turn.state]
-        if notebook := (notebooks or {}).get(turn.owner or ""):
-            notes.append(notebook)
-        mine = replies[turn.number]
-        if len(mine) > 1:
-            notes.append(reply_name(turn, mine))
+        notes: list[str] = []
+        if turn.state != "complete":
+            notes.append(turn.state)
+        if notebooks is not None and turn.owner is not None and turn.owner in notebooks:
+            notes.append(notebooks[turn.owner])
+        turns = replies[turn.number]
+        if len(turns) > 1:
+            notes.append(reply_name(turn, turns))
         cause = causes.cause_of(turn.number)
         notes += output.turn_notes(turn, cause, is_hidden=window.hides(turn))
         if turn.reply.took is not None:

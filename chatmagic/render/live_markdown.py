@@ -29,6 +29,8 @@ LONGEST: Final = 1_500
 """Largest number of characters, beside one more line, that each drawing renders again."""
 _LONGEST_CODE: Final = 800  # the same for a block of code, whose parts look like one block
 _SLICE: Final = 4_000  # characters that are parsed at once, so that each parse is short
+_HEAD_LINES: Final = {"fence": 1, "table_open": 2}
+"""Number of the first lines of a block that stand above each of its parts."""
 _LONGEST_HEAD: Final = 200  # characters of the lines that a cut block repeats at its beginning
 _CERTAIN: Final = 32  # characters of a line after which it cannot become a list item
 
@@ -211,27 +213,33 @@ def _plain(text: str) -> str:
 
 def _cut_inside(lines: list[str], blocks: list[list[Token]], begins: list[int]) -> tuple[int, str]:
     """Return the cut of a long text without a certain end of a block, and the repeated lines."""
-    begin = 0
-    again = ""
     if len(begins) > 1:
         return _offset(lines, begins[-1]), ""
-    if begins:
-        begin = begins[0]
-        kind = blocks[0][0].type
-        items = [token.map[0] for token in blocks[0] if token.level == 1 and token.map]
-        if kind in _LISTS and items and items[-1] > begin:
-            return _offset(lines, items[-1]), ""
-        heads = {"fence": 1, "table_open": 2}.get(kind, 0)
-        again = "".join(f"{line}\n" for line in lines[begin : begin + heads])
-        begin += heads
-    if len(again) > _LONGEST_HEAD:
-        again = ""
-    if (last := len(lines) - 1) > begin:
+    begin = begins[0] if begins else 0
+    block = blocks[0] if begins else []
+    kind = block[0].type if block else ""
+    items = [token.map[0] for token in block if token.level == 1 and token.map]
+    if kind in _LISTS and items and items[-1] > begin:
+        return _offset(lines, items[-1]), ""
+    # The line that opens code, and the head of a table, stand above each part.
+    body = begin + _HEAD_LINES.get(kind, 0)
+    head = "".join(f"{line}\n" for line in lines[begin:body])
+    again = "" if len(head) > _LONGEST_HEAD else head
+    last = len(lines) - 1
+    if last > body:
         return _offset(lines, last), again
-    # The text is one very long line.
-    start = _offset(lines, begin)
-    text = "\n".join(lines)
-    return text.rfind(" ", start + LONGEST // 2, start + LONGEST) + 1 or start + LONGEST, again
+    return _cut_in_line("\n".join(lines), _offset(lines, body)), again
+
+
+def _cut_in_line(text: str, start: int) -> int:
+    """Return the place of a cut in a very long line: behind a blank, if there is one.
+
+    Args:
+        text: the text.
+        start: the place where its last line begins.
+    """
+    blank = text.rfind(" ", start + LONGEST // 2, start + LONGEST)
+    return start + LONGEST if blank < 0 else blank + 1
 
 
 def _offset(lines: list[str], count: int) -> int:

@@ -221,13 +221,14 @@ def _footnote(state: StateInline, silent: bool) -> bool:
     if match is None or match[1] not in state.env.get("footnotes", ()):
         return False
     before = None if state.pending or not state.tokens else state.tokens[-1]
-    begins = not state.pending and (before is None or before.type in {"softbreak", "hardbreak"})
+    begins_line = before is None or before.type in {"softbreak", "hardbreak"}
+    is_definition = not state.pending and begins_line
     if not silent:
-        if begins and match[2] and before is not None:
+        if is_definition and match[2] and before is not None:
             before.type = "hardbreak"
             before.tag = "br"
         state.push("footnote", "", 0).content = match[1]
-    state.pos = match.end() if begins else match.end(1) + 1
+    state.pos = match.end() if is_definition else match.end(1) + 1
     return True
 
 
@@ -326,12 +327,18 @@ def set_directions(tokens: Sequence[Token], whole: str = "") -> str:
         own = side(block) or whole
         if own != whole:
             block[0].attrSet("dir", own)
-        for token in block if own == "rtl" else ():
-            for part in (token, *(token.children or ())):
-                part.meta = {**part.meta, "side": own}
-            if token.type in _STYLES:
-                token.attrSet("style", _STYLES[token.type])
+        if own == "rtl":
+            for token in block:
+                _read_from_right(token)
     return "rtl" if whole == "rtl" else "auto"
+
+
+def _read_from_right(token: Token) -> None:
+    """Note for the renderer that a token is read from the right, with the style of its block."""
+    for part in (token, *(token.children or ())):
+        part.meta = {**part.meta, "side": "rtl"}
+    if token.type in _STYLES:
+        token.attrSet("style", _STYLES[token.type])
 
 
 def side(tokens: Sequence[Token]) -> str:
@@ -344,8 +351,9 @@ def side(tokens: Sequence[Token]) -> str:
         ``ltr``, ``rtl`` or an empty string.
     """
     for token in tokens:
-        for child in token.children or ():
-            for char in child.content if child.type in {"text", "image"} else "":
+        words = [child for child in token.children or () if child.type in {"text", "image"}]
+        for child in words:
+            for char in child.content:
                 kind = unicodedata.bidirectional(char)
                 if kind in {"L", "R", "AL"}:
                     return "ltr" if kind == "L" else "rtl"

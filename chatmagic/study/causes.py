@@ -76,9 +76,14 @@ def changes_of(old: Asked, new: Asked) -> Iterator[AnswerChange]:
     if changes:
         yield from sorted(changes, key=lambda change: _ORDER.index(change.cause))
     else:
-        is_same = (answer_of(old), old.date, old.response_id) == (
-            answer_of(new), new.date, new.response_id)  # fmt: skip
-        yield AnswerChange("same answer" if is_same else "asked again")
+        yield AnswerChange("same answer" if _is_one_answer(old, new) else "asked again")
+
+
+def _is_one_answer(old: Asked, new: Asked) -> bool:
+    """Return whether two files have one answer: the same text, date and response id."""
+    if old.date != new.date or old.response_id != new.response_id:
+        return False
+    return answer_of(old) == answer_of(new)
 
 
 _ORDER: Final = ("prompt", "value", "context", "settings", "model", "not recorded")

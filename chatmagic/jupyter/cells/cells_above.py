@@ -44,9 +44,11 @@ def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> P
     """
     tested = environ.get(IN_PYTEST, "").partition("::")[0]
     for name in (variables.get(IN_VS_CODE), environ.get(IN_JUPYTER), tested):
-        named = Path(name) if isinstance(name, str) and name.endswith(".ipynb") else None
+        if not isinstance(name, str) or not name.endswith(".ipynb"):
+            continue
+        named = Path(name)
         # A server's path may be relative to its own folder; a kernel starts beside its notebook.
-        for path in () if named is None else (named, Path(named.name)):
+        for path in (named, Path(named.name)):
             with swallowed(OSError, ValueError):
                 if path.is_file():
                     return path

@@ -135,9 +135,10 @@ class KeptOutput:
         """Yield the texts of a cell's new outputs, its result last."""
         new: list[Any] = []
         for (begin, printed), outputs in zip(self._before, self._outputs(), strict=True):
-            # Printed text may continue a stream that the cell before has begun.
-            for output in outputs[:begin][-1:]:
-                yield "".join(output.bundle.get("stream", "")[printed:])
+            earlier = outputs[:begin]
+            if earlier:
+                # Printed text may continue a stream that the cell before has begun.
+                yield "".join(earlier[-1].bundle.get("stream", "")[printed:])
             new += outputs[begin:]
         for output in sorted(new, key=lambda output: output.output_type == "execute_result"):
             stream = output.bundle.get("stream")

@@ -189,8 +189,6 @@ class ThinkingTime:
 
     def __init__(self) -> None:
         """Begin before the first thought."""
-        self.due = 0.0
-        """Time at which the next drawing may be made."""
         self._words = WordCount()
         self._since: float | None = None
 
@@ -210,14 +208,13 @@ class ThinkingTime:
             self._since = now
         self._words.add(text)
 
-    def draw(self, now: float) -> tuple[LiveMarkdown, BlockChange]:
+    def line(self, now: float) -> tuple[LiveMarkdown, BlockChange]:
         """Return a line in place of the reply, with the time and the words.
 
         Args:
             now: as for :meth:`add`.
         """
-        self.due = now + SECONDS_OF_THOUGHT
-        seconds = now - (now if self._since is None else self._since)
+        seconds = 0.0 if self._since is None else now - self._since
         words = counted(self._words.count, "word")
         line = live_reply("markdown")
         return line, line.feed(f"*Thinking · {seconds:.0f} s · {words}*")
@@ -242,6 +239,8 @@ class ReplyUnderWay:
         self._has_words = False
         self._serial = -1
         self._not_before = 0.0
+        """Time before which no text is drawn."""
+        self._thoughts_due = 0.0
         self._whole_due = 0.0
 
     def add(self, text: str) -> None:
@@ -266,7 +265,7 @@ class ReplyUnderWay:
         """
         self._thinking.add(text, now)
         if not self._has_words and self.due is None:
-            self.due = self._thinking.due
+            self.due = self._thoughts_due
 
     def draw(
         self, now: float, *, last: bool = False, is_painted: bool = False
@@ -284,7 +283,8 @@ class ReplyUnderWay:
             self._new = []
             reply, (keep, blocks) = self._rendered.feed(text)
         elif self._thinking.has_begun and not (self._has_words or last):
-            reply, (keep, blocks) = self._thinking.draw(now)
+            reply, (keep, blocks) = self._thinking.line(now)
+            self._thoughts_due = now + SECONDS_OF_THOUGHT
         else:
             return None
         self._serial += 1
