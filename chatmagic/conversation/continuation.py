@@ -68,7 +68,9 @@ def cut_size(first: str, second: str) -> int:
     fence = _opened_again(first, second)
     if fence is None:
         return _overlap(first, second)
-    code = fence.end() + second.startswith("\n", fence.end())
+    code = fence.end()
+    if second.startswith("\n", code):
+        code += 1
     overlap = _overlap(first, second[code:])
     # A block that is opened again continues in a line of its own.
     return code + overlap if overlap or first.endswith("\n") else fence.end()
@@ -318,9 +320,12 @@ def _completes_line(first: str, second: str) -> bool:
         second: the second part.
     """
     *above, line = first.split("\n")
-    rest, is_whole, _ = second.partition("\n")
-    is_same = str.__eq__ if is_whole else str.startswith
-    if line.strip() and any(is_same(earlier, line + rest) for earlier in above):
+    rest, line_end, _ = second.partition("\n")
+    new = line + rest
+    may_grow = not line_end
+    if line.strip() and any(
+        earlier == new or (may_grow and earlier.startswith(new)) for earlier in above
+    ):
         return True
     word = re.search(r"\w+\Z", line)
     end = re.match(r"\w+", rest)

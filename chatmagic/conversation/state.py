@@ -71,24 +71,27 @@ class State:
             # A pick counts as a turn, too, so that a saved notebook numbers its outputs.
             number = self.next_number + 1 if isinstance(item, Replacement) else self.next_number
             now = replace(self, next_number=number)
-            return now._put(item.kind, item, order)  # noqa: SLF001 - of this class
+            return now.with_item(item.kind, item, order)
         question = self.question_of(item.again)
         again = item.again if question is None else question
         turn = replace(item, number=self.next_number, again=again)
         asked = {**self.asked, turn.number: turn}
         now = replace(self, asked=asked, next_number=self.next_number + 1)
         if turn.again is None:
-            return now._put("ask", turn, order)  # noqa: SLF001 - of this class
+            return now.with_item("ask", turn, order)
         owner = None if turn.entry == "panel" else turn.owner
         new = Replacement(turn, owner=owner, execution=turn.execution)
-        return now._put("retry", new, order)  # noqa: SLF001 - of this class
+        return now.with_item("retry", new, order)
 
-    def _put(
+    def with_item(
         self, kind: ChangeKind, item: Item, order: Sequence[str] | None
     ) -> tuple[State, Change]:
         """Put an item into its slot, where it replaces the items of older executions.
 
-        An ``ask`` that replaces items becomes a ``re-run``.
+        Args:
+            kind: the kind of change; an ``ask`` that replaces items becomes a ``re-run``.
+            item: the item; a turn has its number.
+            order: as for :meth:`with_new_item`.
         """
         question = item.turn.first if isinstance(item, Replacement) else None
         chosen = slot_for(self.slots, item.owner, order, question)

@@ -72,7 +72,8 @@ class Ask(RequestFacts):
         A schema implies the form JSON.
         """
         for name in ("prompt", "typed"):
-            if isinstance(text := getattr(self, name), str):
+            text = getattr(self, name)
+            if isinstance(text, str):
                 object.__setattr__(self, name, without_lone_surrogates(text))
         if self.thread is not None:
             try:

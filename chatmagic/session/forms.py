@@ -124,13 +124,24 @@ def _is_object(document: Mapping[str, Any]) -> bool:
         path = root.get("$ref") if isinstance(root, Mapping) else None
         if not isinstance(path, str) or not path.startswith("#/"):
             break
-        root = document
-        for part in path[2:].split("/"):
-            root = root.get(part) if isinstance(root, Mapping) else None
+        root = _part_at(document, path)
     if not isinstance(root, Mapping):
         return False
     kind: object = root.get("type", "object" if "properties" in root else None)
     return kind == "object"
+
+
+def _part_at(document: Mapping[str, Any], path: str) -> Any:
+    """Return the part of a JSON schema that a reference names; ``None`` if there is none.
+
+    Args:
+        document: the JSON schema.
+        path: the reference, such as ``#/$defs/Person``.
+    """
+    part: Any = document
+    for name in path.removeprefix("#/").split("/"):
+        part = part.get(name) if isinstance(part, Mapping) else None
+    return part
 
 
 def _moved(value: Any) -> Any:

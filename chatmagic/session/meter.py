@@ -218,7 +218,9 @@ class Meter:
             fall = before - after
             if fall < 0 and self.batch > 1:
                 return Cost(after=after)  # an answer that was overtaken
-            self.falls += max(0, min(fall, (self.batch - 1) * (self.dearest or 1)))
+            # The other requests under way took no more of the fall than they are likely to cost.
+            likely = (self.batch - 1) * (self.dearest or 1)
+            self.falls += max(0, min(fall, likely))
         self.unknown += self.awaited
         self.awaited = 0
         self.latest[account] = seen

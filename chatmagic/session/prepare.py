@@ -224,24 +224,34 @@ def _record_of(prepared: Prepared, turn: Turn, earlier: Sequence[Turn]) -> Recor
     record = turn.to_record(prepared.digest, prepared.window.shown)
     digests = dict.fromkeys(other.recorded_digest for other in earlier)
     record = replace(record, in_place_of=tuple(digests), compared=prepared.ask.compared)
-    part = prepared.ask.part
-    if part is None:
+    first = prepared.ask.part
+    if first is None:
         return record
-    before = part.reply.text
+    record = _record_of_part(record, first, turn)
+    # Later records name the turn with both parts.
+    whole = continuation.joined_turn(first, replace(turn, record=record))
+    return replace(record, turn=whole.digest)
+
+
+def _record_of_part(record: Record, first: Turn, turn: Turn) -> Record:
+    """Return the record of a second part, with the facts by which it is joined to the first one.
+
+    Args:
+        record: its record without these facts.
+        first: the turn with the first part.
+        turn: the turn with the second part.
+    """
+    before = first.reply.text
     text = turn.reply.text
     is_afresh = continuation.restart(before, text) == "differs"
     cut = continuation.cut_size(before, text)
     is_joined = before != "" and cut < len(text) and not is_afresh
-    record = replace(
+    return replace(
         record,
-        continues=part.recorded_digest,
+        continues=first.recorded_digest,
         cut=cut,
         afresh=is_afresh,
         alike=continuation.begins_alike(before, text),
         seams=(continuation.words_before_seam(before),) if is_joined else (),
+        block=None if is_afresh else continuation.block_opening(before, text, turn.format),
     )
-    whole = continuation.joined_turn(part, replace(turn, record=record))
-    block = None
-    if not record.afresh:
-        block = continuation.block_opening(before, text, prepared.ask.format)
-    return replace(record, turn=whole.digest, block=block)

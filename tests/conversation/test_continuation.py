@@ -343,3 +343,9 @@ def test_a_line_before_the_unfinished_one_is_repeated_too(text: str, above: str,
     second = text[at:]
     left_out = continuation.cut_size(first, second)
     assert continuation.joined_text(first, second, left_out) == text
+
+
+@pytest.mark.parametrize(("second", "left_out"), [("```python", 9), ("```python\ny = 2", 10)])
+def test_a_block_that_is_opened_again_is_opened_once(second: str, left_out: int) -> None:
+    """The line that opens it is left out with its end, if that has arrived."""
+    assert continuation.cut_size("Code:\n```python\nx = 1\n", second) == left_out
