@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from chatmagic._log import log_swallowed, swallowed
@@ -14,6 +15,7 @@ from chatmagic.errors import (
 )
 from chatmagic.safe_text import counted
 from chatmagic.session.environment import Environment
+from chatmagic.session.map.long_wait import LongWait
 from chatmagic.session.map.progress import Progress
 from chatmagic.session.map.repeats import together
 from chatmagic.session.map.results import error_place, with_replies
@@ -63,8 +65,10 @@ class Job:
         self.path = file.path
         """The job's file."""
         self.options = options
-        self.pool = RowPool(template, sender, file, options, clock or Clock())
+        clock = clock or Clock()
+        self.pool = RowPool(template, sender, file, options, clock)
         """The threads that ask."""
+        self._long_wait = LongWait(partial(notify, sender.environment), clock.now)
         self._is_interrupted = False
         self._progress = Progress(None)
         self._is_awaited = False
@@ -247,10 +251,12 @@ class Job:
             self.pool.run.end(error)
 
     def _show_progress(self) -> None:
-        """Draw the bar, if a person sees one."""
+        """Draw the bar, if a person sees one; otherwise tell of a long wait."""
         if self._progress.is_shown:
             counts = self.counts
             self._progress.show(counts.done, counts.state)
+        else:
+            self._long_wait.look(self.pool.run.waiting)
 
 
 def notify(environment: Environment, line: str) -> None:

@@ -12,6 +12,7 @@ another one is refused, if the system has locks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from io import FileIO
 from pathlib import Path
@@ -69,11 +70,14 @@ class JobFile(RowFile):
         if self._file is not None:
             self._file.close()
 
-    def open(self) -> Self:
+    def open(self, while_waiting: Callable[[], object] = bool) -> Self:
         """Open, lock and read the file; repair the last line that a killed process left.
 
         A line that a power cut has torn costs only its own row. A replayed file is only read. The
         caller closes the file in any case.
+
+        Args:
+            while_waiting: called again and again while another job has the file.
 
         Raises:
             InputError: it cannot be opened, another job has it, or it is another file.
@@ -83,6 +87,7 @@ class JobFile(RowFile):
         if self._replays:
             return self.read()
         while not self._is_locked():
+            while_waiting()
             sleep(NAP)
         is_ended = self._read_rows()
         head_size = len(self._head.encode("utf-8", "surrogatepass"))

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -29,10 +30,12 @@ from chatmagic.session.ask import Ask
 from chatmagic.session.current import current_session
 from chatmagic.session.features import replayed_file
 from chatmagic.session.map.claims import claims_of
-from chatmagic.session.map.job import Job
+from chatmagic.session.map.job import Job, notify
+from chatmagic.session.map.long_wait import LongWait
 from chatmagic.session.map.map import MapOptions, close_unless_running, quote
 from chatmagic.session.map.pace import SHORT
 from chatmagic.session.map.row_file import RowFile
+from chatmagic.session.map.row_pool import SAME_ROWS
 from chatmagic.session.map.row_reply import RowReply, short_key
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
@@ -333,8 +336,15 @@ class _Part:
         _make_folder(self.mapper.folder)
         others = [file for file in known.others if file.path != self._path]
         claims = claims_of(self.mapper.folder)
-        head = self.template.head.text
-        return opened(self._path, others, head=head, access="waits", claims=claims)
+        wait = LongWait(partial(notify, self.sender.environment))
+        return opened(
+            self._path,
+            others,
+            head=self.template.head.text,
+            access="waits",
+            claims=claims,
+            while_waiting=partial(wait.look, SAME_ROWS),
+        )
 
 
 _NO_REPLY: Final = RowReply(row=0, key="0" * 64, request="0" * 64, occurrence=1)

@@ -10,6 +10,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from chatmagic._log import log_swallowed
 from chatmagic.client.client import Client
@@ -21,6 +22,9 @@ from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import Row, RowTemplate
 from chatmagic.session.map.run_state import NAP, Clock, RunState
 from chatmagic.session.map.shared_files import SharedFile
+
+SAME_ROWS: Final = "another task asks the same rows"
+"""Reason for the wait for another task's answers."""
 
 
 class RowPool:
@@ -152,7 +156,7 @@ class RowPool:
             with self.run.changed:
                 if not self.run.goes_on():
                     return False
-                self.run.waiting = "another task asks the same rows"
+                self.run.waiting = SAME_ROWS
                 self.run.wait(NAP)
         if not self._file.is_answered_meanwhile(row.key):
             return True

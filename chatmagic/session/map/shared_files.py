@@ -8,7 +8,7 @@ read.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import time
@@ -190,6 +190,7 @@ def opened(
     head: str | None,
     access: Access,
     claims: Claims | None = None,
+    while_waiting: Callable[[], object] = bool,
 ) -> SharedFile:
     """Return a file that this job alone writes to, with the answers of others.
 
@@ -201,13 +202,14 @@ def opened(
         head: as for :class:`JobFile`.
         access: what is done if another job has the file.
         claims: as for :class:`SharedFile`.
+        while_waiting: called again and again while another job has the file.
 
     Raises:
         InputError: it cannot be written, another job has it, or it is another file.
     """
     file = SharedFile(path, others, claims=claims, head=head, access=access)
     try:
-        file.open()
+        file.open(while_waiting)
     except NoLocksError:
         new = path.with_name(f"{path.stem}.{secrets.token_hex(8)}{path.suffix}")
         named = RowFile(path).read()

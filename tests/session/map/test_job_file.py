@@ -140,6 +140,23 @@ def test_one_job_at_a_time_has_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such lock")
+def test_the_wait_for_another_job_is_seen(tmp_path: Path) -> None:
+    """So that it can be told; then the file is one's own."""
+    first = JobFile(tmp_path / "job.jsonl").open()
+    first.append(reply(0))
+    looks: list[None] = []
+
+    def look() -> None:
+        looks.append(None)
+        first.close()
+
+    second = JobFile(tmp_path / "job.jsonl", access="waits").open(look)
+    assert len(looks) == 1
+    assert second.index.is_answered(short_key(KEYS[0]))
+    second.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such lock")
 def test_a_file_system_without_locks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that others may write to is not changed; one that nobody else can know is."""
     without = OSError(errno.ENOLCK, "No locks available")

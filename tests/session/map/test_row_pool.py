@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from threading import Thread
 
 import pytest
 from jobs import (
+    FakeClock,
     Rig,
     capitals,
     raising,
@@ -89,3 +91,22 @@ def test_a_stop_ends_the_wait_for_another_task(rig: Rig, monkeypatch: pytest.Mon
         job.run(is_watched=True)
     assert seen[0] == "another task asks the same rows"
     assert rig.asking.asked == []
+
+
+def test_a_long_wait_is_told_where_no_bar_is_shown(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job on a cluster does not stand still in silence."""
+    rig.clock = FakeClock()
+    job = rig.job(["a"], capitals, workers=1)
+    monkeypatch.setattr(job.file, "claim", lambda _: False)
+    told: list[str] = []
+
+    def notify(line: str) -> None:
+        told.append(line)
+        job.stop()
+
+    monkeypatch.setattr(rig.asking.environment, "notify", notify)
+    with pytest.raises(ChatInterrupted, match="Stopped"):
+        job.run(is_watched=False)
+    assert re.fullmatch(r"The map has waited for .* minutes?: another task .* rows\.", told[0])
