@@ -404,3 +404,16 @@ def test_a_line_of_very_many_values_is_not_read() -> None:
     """It is no JSON: what it would take in memory is many times its size."""
     events = Decoder().feed(b"data: [" + b"1," * 500_001 + b"1]\n\n")
     assert [type(event) for event in events] == [Malformed]
+
+
+def test_what_waits_for_the_end_of_its_event() -> None:
+    """A comment is nothing of an event; the size of what waits is about right."""
+    decoder = Decoder()
+    assert decoder.is_idle
+    assert not [*decoder.feed(b": comment")]
+    assert decoder.is_idle
+    assert not [*decoder.feed(b"\ndata: 1")]
+    assert not decoder.is_idle
+    assert decoder.waiting == len(b"data: 1")
+    assert len([*decoder.feed(b"\n\n")]) == 1
+    assert (decoder.is_idle, decoder.waiting) == (True, 0)
