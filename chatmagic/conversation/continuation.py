@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import takewhile
 from typing import Final, Literal, TypeAlias, cast
 
@@ -374,8 +374,12 @@ def _usage(first: Usage | None, second: Usage | None) -> Usage | None:
     """Return the tokens of two requests together, as far as both report them."""
     if first is None or second is None:
         return None
-    names = [field.name for field in fields(Usage)]
-    return Usage(*(_sum(getattr(first, name), getattr(second, name)) for name in names))
+    return Usage(
+        prompt_tokens=_sum(first.prompt_tokens, second.prompt_tokens),
+        completion_tokens=_sum(first.completion_tokens, second.completion_tokens),
+        total_tokens=_sum(first.total_tokens, second.total_tokens),
+        reasoning_tokens=_sum(first.reasoning_tokens, second.reasoning_tokens),
+    )
 
 
 def _sum(first: int | None, second: int | None) -> int | None:

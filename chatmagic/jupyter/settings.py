@@ -22,6 +22,7 @@ from traitlets import (
     Float,
     Integer,
     TraitError,
+    TraitType,
     Unicode,
     validate,
 )
@@ -37,7 +38,7 @@ from chatmagic.protocol import url
 from chatmagic.protocol.api_key import AUTH_WAYS, Secret, redacted, refuse_keys
 from chatmagic.protocol.request import Request
 from chatmagic.safe_text import one_line
-from chatmagic.session.feature import one_of
+from chatmagic.session.feature import Setting, one_of
 from chatmagic.session.features import all_settings
 
 _SHOWN: Final = 300
@@ -66,14 +67,16 @@ _CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
 _SettingsT = TypeVar("_SettingsT", bound=Configurable)
 
 
+def _trait_of(setting: Setting) -> TraitType[Any, Any]:
+    """Return the trait of a feature's setting."""
+    if setting.is_number:
+        return CUnicode(None, allow_none=True, help=setting.help)
+    return Unicode(None, allow_none=True, help=setting.help)
+
+
 def _with_features(settings: type[_SettingsT]) -> type[_SettingsT]:
     """Return a class of settings with a trait for each setting of a feature."""
-    traits = {
-        setting.name: (CUnicode if setting.is_number else Unicode)(
-            None, allow_none=True, help=setting.help
-        )
-        for setting in all_settings()
-    }
+    traits = {setting.name: _trait_of(setting) for setting in all_settings()}
     # %config and the configuration files can set all of them.
     for trait in (*settings.class_own_traits().values(), *traits.values()):
         trait.tag(config=True)

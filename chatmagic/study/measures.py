@@ -267,7 +267,8 @@ def _estimate(
     ends = interval(statistic, rows) if is_enough else None
     if ends is None:
         return Estimate(value, None, None, rows)
-    return Estimate(value, *ends, rows, "BCa" if rows <= MOST_ROWS else "percentile")
+    low, high = ends
+    return Estimate(value, low, high, rows, "BCa" if rows <= MOST_ROWS else "percentile")
 
 
 def interval(

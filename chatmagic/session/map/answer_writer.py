@@ -63,8 +63,9 @@ class AnswerWriter:
         try:
             self._file.append(line)
         except ChatError:
-            with self._lock:
-                self.lost += line.text is not None
+            if line.text is not None:
+                with self._lock:
+                    self.lost += 1
             raise
         self._written.put(line)
 

@@ -115,7 +115,8 @@ class RowIndex:
         begin = max(line.content.rfind(BEGINNING), 0)
         try:
             self._add_parsed(line.content[begin:], line.at + begin)
-            self.unread += begin > 0
+            if begin > 0:
+                self.unread += 1
         except EditedError:
             self.edited += 1
         except (ValueError, RecursionError):
