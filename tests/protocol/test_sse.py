@@ -409,11 +409,8 @@ def test_a_line_of_very_many_values_is_not_read() -> None:
 def test_what_waits_for_the_end_of_its_event() -> None:
     """A comment is nothing of an event; the size of what waits is about right."""
     decoder = Decoder()
-    assert decoder.is_idle
-    assert not [*decoder.feed(b": comment")]
-    assert decoder.is_idle
-    assert not [*decoder.feed(b"\ndata: 1")]
-    assert not decoder.is_idle
-    assert decoder.waiting == len(b"data: 1")
-    assert len([*decoder.feed(b"\n\n")]) == 1
-    assert (decoder.is_idle, decoder.waiting) == (True, 0)
+    states = []
+    for piece in (b": comment", b"\ndata: 1", b"\n\n"):
+        events = [*decoder.feed(piece)]
+        states.append((decoder.is_idle, decoder.waiting, len(events)))
+    assert states == [(True, len(b": comment"), 0), (False, len(b"data: 1"), 0), (True, 0, 1)]
