@@ -426,8 +426,12 @@ def _linked(drafts: Sequence[_Draft]) -> tuple[Interaction, ...]:
         for after in waiting.keys() - first
         for index in waiting[after]
     ]
-    for index, carried in ready:
-        items[index] = item = replace(items[index], before=(*carried, *items[index].before))
-        if (name := names.get(index)) is not None and (turn := turns[index]) is not None:
-            ready += [(other, (*item.before, turn)) for other in waiting.pop(name, ())]
+    while ready:
+        index, carried = ready.pop()
+        before = (*carried, *items[index].before)
+        items[index] = replace(items[index], before=before)
+        turn = turns[index]
+        if turn is not None and index in names:
+            # Those that continue this exchange are waiting for the turns that it carried.
+            ready += [(other, (*before, turn)) for other in waiting.pop(names[index], ())]
     return tuple(items)

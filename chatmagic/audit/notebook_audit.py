@@ -23,6 +23,7 @@ from chatmagic.audit.turn_order import (
     followers_of,
     instruction_causes,
 )
+from chatmagic.conversation.cell_magics import MagicCall
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.steering import Instructions
 from chatmagic.safe_text import numbered
@@ -204,16 +205,18 @@ def _first_unseen(notebook: Notebook, code: Asking, settings: CellSettings) -> f
 
     It asks quietly, from Python, by a load, or its output went elsewhere.
     """
-    names = {"chat_panel", "chat_load"}
     shown = {saved.cell for saved, _ in notebook.turns}
+    by_code = code.asks | (code.captures - shown)
     for cell in notebook.cells:
         commands = cell.plan.commands
-        is_quiet = settings.may_be_quiet(cell.number) and any(command.asks for command in commands)
-        if (
-            is_quiet
-            or any(command.is_quiet or command.name in names for command in commands)
-            or cell.number in code.asks | (code.captures - shown)
-            or "live" in cell.others
-        ):
+        may_be_quiet = settings.may_be_quiet(cell.number)
+        by_setting = may_be_quiet and any(command.asks for command in commands)
+        by_command = any(map(_asks_unseen, commands))
+        if by_setting or by_command or cell.number in by_code or "live" in cell.others:
             return cell.number
     return math.inf
+
+
+def _asks_unseen(command: MagicCall) -> bool:
+    """Return whether a magic may add turns without an output of its cell that shows them."""
+    return command.is_quiet or command.name in {"chat_panel", "chat_load"}

@@ -167,9 +167,11 @@ class Kernel(ConfiguredEnvironment):
         order = self.order(owner)
         conversation = self.session.conversation
         thread = None
-        if not (owner is None or owns or order is not None or owner in dict(conversation.slots)):
-            thread = self.threads_read.setdefault(owner, conversation.window().thread)
-            thread = thread if thread in conversation.threads else None
+        has_slot = owns or owner in dict(conversation.slots)
+        if owner is not None and order is None and not has_slot:
+            first_thread = self.threads_read.setdefault(owner, conversation.window().thread)
+            if first_thread in conversation.threads:
+                thread = first_thread
         at = QuestionPlace(owner, execution, order=order, thread=thread)
         return conversation.window(at, last=last)
 

@@ -120,7 +120,8 @@ class Agreement:
         if not self.confusions:
             return None
         frames = {table.of: _frame(table) for table in self.confusions}
-        return frames.get("", frames)
+        is_one_table = "" in frames
+        return frames[""] if is_one_table else frames
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the measures as points with their intervals.

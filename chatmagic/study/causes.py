@@ -61,22 +61,27 @@ def changes_of(old: Asked, new: Asked) -> Iterator[AnswerChange]:
         old: the earlier question.
         new: the later question.
     """
+    changes = [*_request_changes(old, new), *_model_change(old, new)]
+    if changes:
+        yield from sorted(changes, key=lambda change: _ORDER.index(change.cause))
+    else:
+        yield AnswerChange("same answer" if _is_one_answer(old, new) else "asked again")
+
+
+def _request_changes(old: Asked, new: Asked) -> list[AnswerChange]:
+    """Return what differs between two requests, but for their models."""
     changes = [
         *_prompt_change(_as_template(old, new), _as_template(new, old)),
         *_context_change(old, new),
         *_settings_change(old, new),
     ]
-    models = [*_model_change(old, new)]
     if changes == [_UNKNOWN_VALUES]:
-        changes = [AnswerChange("value", _names_in(new))]  # all else is known, and the same
+        # All else is known, and the same; so it is a value.
+        return [AnswerChange("value", _names_in(new))]
     if not changes and old.request != new.request:
         detail = "the request differs in something that these files do not keep"
-        changes.append(AnswerChange("not recorded", detail))
-    changes += models
-    if changes:
-        yield from sorted(changes, key=lambda change: _ORDER.index(change.cause))
-    else:
-        yield AnswerChange("same answer" if _is_one_answer(old, new) else "asked again")
+        return [AnswerChange("not recorded", detail)]
+    return changes
 
 
 def _is_one_answer(old: Asked, new: Asked) -> bool:

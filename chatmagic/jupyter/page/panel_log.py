@@ -90,7 +90,7 @@ class PanelLog:
         return pending.is_in(self.threads()[1])
 
     def snapshot(self, known: Mapping[int, str] | None, count: int = 0) -> Message:
-        """Return a snapshot.
+        """Return a snapshot, and note the state that it shows, for :meth:`is_outdated`.
 
         Args:
             known: versions of the entries that need not be sent; ``None`` sends no entries.
