@@ -178,7 +178,7 @@ class Pages:
                     above.append(name)
         return older
 
-    def names(self, owners: Collection[str]) -> dict[str, str]:
+    def notebooks_of(self, owners: Collection[str]) -> dict[str, str]:
         """Return the notebooks of cells, in words; empty if all cells are in one notebook.
 
         Args:

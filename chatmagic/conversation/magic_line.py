@@ -114,6 +114,7 @@ def parse_line(
             if typed.flag != _END:
                 raise unknown_option(typed.flag, settings)
         elif names is None and typed.is_variable:
+            # Its value is not known here, so that of the record counts.
             fields[option.dest] = recorded.get(option.dest, fields[option.dest])
         else:
             fields[option.dest] = _value(typed, option, names, hint)

@@ -138,6 +138,7 @@ class Causes:
             window: the turns that its request would carry now.
         """
         old = next((other for other in lost if other.first == new.first), None)
+        # Cells that asked the lost turns, or their questions first: one of them may have run again.
         questions = [self.now.asked.get(other.first) for other in lost]
         owners = {other.owner for other in (*lost, *questions) if other is not None}
         if old is None and (new.owner is None or new.owner not in owners):

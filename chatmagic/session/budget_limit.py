@@ -167,6 +167,7 @@ class Budgets(Limit):
         del environment, place
         budgets = self.budgets()
         for budget in budgets:
+            # A question that takes whatever is left is refused if nothing is left.
             budget.reserve(self.used(budget), None)
         words = (f"{budget}, {self.used(budget):,} used ({budget.setting})" for budget in budgets)
         yield DoctorLine("ok", self.name, "; ".join(words) or "none")

@@ -116,11 +116,11 @@ def test_an_output_that_is_older_than_the_kernel() -> None:
 def test_notebooks_are_named_where_there_are_two() -> None:
     """A cell that no page ever had is another notebook's; one that is gone is nobody's."""
     one = told(word("p", "ab", opened=True, name="x.ipynb"), word("p", "a", name="x.ipynb"))
-    assert one.names([A, B]) == {}
-    assert one.names([A, B, C]) == {A: "of x.ipynb", C: "of another notebook"}
+    assert one.notebooks_of([A, B]) == {}
+    assert one.notebooks_of([A, B, C]) == {A: "of x.ipynb", C: "of another notebook"}
     two = one.with_report(word("q", "cd", notebook="m", opened=True, name="y.ipynb"))
-    assert two.names([A, C]) == {A: "of x.ipynb", C: "of y.ipynb"}
-    assert told(word("p", "a")).names([A, B]) == {}
+    assert two.notebooks_of([A, C]) == {A: "of x.ipynb", C: "of y.ipynb"}
+    assert told(word("p", "a")).notebooks_of([A, B]) == {}
 
 
 def test_a_message_is_read() -> None:

@@ -31,7 +31,7 @@ def _history(kernel: Kernel, given: Arguments) -> None:
         reply_views.show_html(*request_display.request_of(conversation, number))
         return
     owners = [turn.owner for turn in turns if turn.owner is not None]
-    notebooks = kernel.pages.names(owners)
+    notebooks = kernel.pages.notebooks_of(owners)
     typed = given.line.strip()
     is_quoted = typed[:1] in {'"', "'"}
     word = typed if is_quoted else given.words
