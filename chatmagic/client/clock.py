@@ -10,7 +10,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.errors import Which
 
 
-class Clock:
+class ExchangeClock:
     """Clock of one exchange, which stops it when the time of its present phase is up.
 
     Each read ends at the phase's deadline. Connecting, which has many steps, and the whole exchange

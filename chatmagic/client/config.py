@@ -46,7 +46,7 @@ from chatmagic.protocol.url import (
 )
 from chatmagic.safe_text import one_line
 
-Setting = tuple[str | None, str]
+NamedSetting = tuple[str | None, str]
 """Value of a setting, ``None`` if it is unset, and its source in words."""
 
 NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII characters."
@@ -61,7 +61,7 @@ warned: Final[set[Note]] = set()
 """The warnings that were given in this process."""
 
 
-def environment_setting(name: str) -> Setting:
+def environment_setting(name: str) -> NamedSetting:
     """Return the setting of an environment variable.
 
     Args:
@@ -70,7 +70,7 @@ def environment_setting(name: str) -> Setting:
     return os.environ.get(name), name
 
 
-def first_set(settings: Iterable[Setting]) -> tuple[str, str]:
+def first_set(settings: Iterable[NamedSetting]) -> tuple[str, str]:
     """Return the first value that is set, and its source; two empty texts for none.
 
     Args:
@@ -82,7 +82,7 @@ def first_set(settings: Iterable[Setting]) -> tuple[str, str]:
 
 def resolve_endpoint(
     place: Endpoint,
-    ways: Iterable[Setting],
+    ways: Iterable[NamedSetting],
     *,
     key: Secret | None = None,
     file_url: str | None = None,
@@ -126,7 +126,7 @@ def resolve_endpoint(
     return _with_key(endpoint, file_url, typed, open_store)
 
 
-def first_address(addresses: Iterable[Setting]) -> Endpoint:
+def first_address(addresses: Iterable[NamedSetting]) -> Endpoint:
     """Return the first address that is set, and its source, without a key.
 
     Args:
@@ -309,7 +309,7 @@ def _value(name: str) -> str:
     return os.environ.get(name, "").strip()
 
 
-def _way(ways: Iterable[Setting]) -> Auth:
+def _way(ways: Iterable[NamedSetting]) -> Auth:
     """Return the first way that is set; no error repeats the value, which might be a key."""
     word, name = first_set(ways)
     for known in AUTH_WAYS:

@@ -9,7 +9,7 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
-from chatmagic.client.clock import Clock
+from chatmagic.client.clock import ExchangeClock
 from chatmagic.protocol.api_key import Auth, Secret
 
 
@@ -36,7 +36,7 @@ class Current(threading.local):
     """The exchange for which this thread makes or uses a connection."""
 
     shared: SharedState
-    clock: Clock
+    clock: ExchangeClock
     only_connects = False
     """Whether :class:`ConnectionMade` is raised in place of a request."""
 

@@ -197,7 +197,7 @@ class ServiceSetup:
     limits: Limits | Mapping[str, int] | None = None
 
 
-LONGEST: Final = 4_000_000
+LONGEST_TIMEOUT: Final = 4_000_000
 """The longest timeout, in seconds, that every system can count: 46 days."""
 
 
@@ -213,7 +213,7 @@ class Timeout:
         total: for all of it, from the beginning to the end of the answer.
 
     Raises:
-        InputError: a time is not a number above 0 and below :data:`LONGEST`.
+        InputError: a time is not a number above 0 and below :data:`LONGEST_TIMEOUT`.
     """
 
     connect: float | None = 10.0
@@ -225,10 +225,10 @@ class Timeout:
         """Check the times."""
         for name in self.__slots__:
             seconds = getattr(self, name)
-            if seconds is not None and not 0 < (finite_number(seconds) or 0) <= LONGEST:
+            if seconds is not None and not 0 < (finite_number(seconds) or 0) <= LONGEST_TIMEOUT:
                 raise InputError(
-                    f"The timeout {name} is a number of seconds above 0, {LONGEST:,} at most; "
-                    "None waits for ever."
+                    f"The timeout {name} is a number of seconds above 0, {LONGEST_TIMEOUT:,} at "
+                    "most; None waits for ever."
                 )
 
     @classmethod

@@ -18,7 +18,7 @@ import requests
 import urllib3
 
 from chatmagic.advice import SETTINGS, Sentences, longer_timeout, sentences
-from chatmagic.client.clock import Clock
+from chatmagic.client.clock import ExchangeClock
 from chatmagic.client.proxies import proxy_of
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -126,7 +126,9 @@ _WAITED: Final[Mapping[Which, str]] = {
 }
 
 
-def reported(error: BaseException, clock: Clock, url: str = "", name: str = "") -> BaseException:
+def reported(
+    error: BaseException, clock: ExchangeClock, url: str = "", name: str = ""
+) -> BaseException:
     """Return chatmagic's error for an exception of these libraries; any other as it is.
 
     The caller raises it outside of any handler. So it has no frames of ``http.client``, whose
@@ -154,7 +156,7 @@ def reported(error: BaseException, clock: Clock, url: str = "", name: str = "") 
     return _answer_error(causes, clock.which, url)
 
 
-def halted(clock: Clock, reason: Literal["stop"] | Which, url: str = "") -> BaseException:
+def halted(clock: ExchangeClock, reason: Literal["stop"] | Which, url: str = "") -> BaseException:
     """Return the error for an exchange that was stopped, or whose timeout ran out.
 
     Args:

@@ -73,7 +73,7 @@ class ReplyReader:
         else:
             raise self._errors.no_reply(self._body.beginning(head))
 
-    def _head(self) -> tuple[bytes, sse.Kind]:
+    def _head(self) -> tuple[bytes, sse.BodyKind]:
         """Return the beginning of the body, as far as its kind needs it, and the kind."""
         content_type = header(self._exchange.headers, "content-type")
         head = b""

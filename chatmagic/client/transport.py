@@ -29,7 +29,7 @@ from chatmagic._log import log_swallowed, swallowed
 from chatmagic._version import __version__
 from chatmagic.client import network_errors
 from chatmagic.client.adapter import KeyedAdapter
-from chatmagic.client.clock import Clock
+from chatmagic.client.clock import ExchangeClock
 from chatmagic.client.current_exchange import CURRENT, ConnectionMade, SharedState
 from chatmagic.client.endpoint import ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
@@ -163,7 +163,7 @@ class HttpTransport:
         self, method: str, url: str, body: bytes | None, headers: dict[str, str], halt: Halt
     ) -> HttpExchange:
         timeout = Timeout.from_value(self.setup.timeout)
-        clock = CURRENT.clock = Clock(timeout, halt)
+        clock = CURRENT.clock = ExchangeClock(timeout, halt)
         CURRENT.shared = self._shared
         bundle = network_errors.certificate_bundle()
         try:
@@ -199,7 +199,9 @@ class HttpTransport:
 class HttpExchange:
     """An answer whose status and headers are there (see :class:`Exchange`)."""
 
-    def __init__(self, raw: urllib3.BaseHTTPResponse | PlainAnswer, clock: Clock, url: str) -> None:
+    def __init__(
+        self, raw: urllib3.BaseHTTPResponse | PlainAnswer, clock: ExchangeClock, url: str
+    ) -> None:
         """Take over a response whose body has not been read.
 
         Args:

@@ -78,7 +78,7 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class JsonForm:
     """Form of a reply in JSON that a request's ``response_format`` asks for.
 
     Args:
@@ -91,7 +91,7 @@ class Form:
 def complete(
     messages: Sequence[Message],
     max_tokens: int | None = None,
-    form: Form | None = None,
+    form: JsonForm | None = None,
     text: str | None = None,
 ) -> Completion:
     """Return the reply to a conversation, in tokens.
@@ -121,7 +121,7 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def reply_to(messages: Sequence[Message], form: Form | None = None) -> str:
+def reply_to(messages: Sequence[Message], form: JsonForm | None = None) -> str:
     """Return the whole reply to a conversation.
 
     Args:
@@ -163,7 +163,7 @@ def _asks_to_continue(message: Message) -> bool:
     return message.role == "user" and _CONTINUE.fullmatch(message.content) is not None
 
 
-def _answer(messages: Sequence[Message], form: Form | None) -> str:
+def _answer(messages: Sequence[Message], form: JsonForm | None) -> str:
     """Return the reply to the last message of the user."""
     asked = [without_lone_surrogates(m.content) for m in messages if m.role == "user"]
     question = asked[-1] if asked else ""

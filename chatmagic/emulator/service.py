@@ -294,13 +294,13 @@ def _as_texts(body: Any) -> Any:
     return body
 
 
-def _schema(asked: Request) -> replies.Form | None:
+def _schema(asked: Request) -> replies.JsonForm | None:
     """Return the form that a request's ``response_format`` asks for; ``None`` for text."""
     value = asked.extra.get("response_format")
     if not isinstance(value, dict) or value.get("type") not in ("json_object", "json_schema"):
         return None
     described = value.get("json_schema")
-    return replies.Form(described.get("schema") if isinstance(described, dict) else None)
+    return replies.JsonForm(described.get("schema") if isinstance(described, dict) else None)
 
 
 def _wants_usage(asked: Request) -> bool:

@@ -27,7 +27,7 @@ from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.safe_text import counted
 
 Headers: TypeAlias = Collection[tuple[str, str]]
-Level = Literal["unknown", "ok", "low", "empty"]
+CreditLevel = Literal["unknown", "ok", "low", "empty"]
 
 HEADERS: Final = (
     "date",
@@ -166,7 +166,7 @@ def date(headers: Headers) -> datetime | None:
     return header_value(headers, "date", http_date)
 
 
-def level(credits: Credits | None) -> Level:
+def level(credits: Credits | None) -> CreditLevel:
     """Return the level of the credits: low is less than a fifth of the limit.
 
     Args:

@@ -17,12 +17,12 @@ from chatmagic._json import has_many_values
 from chatmagic.protocol.chunk_fast_path import Alike, alike
 from chatmagic.protocol.json_decoder import JSON_DECODER
 
-Kind = Literal["sse", "json", "empty", "other"]
+BodyKind = Literal["sse", "json", "empty", "other"]
 
-EXCERPT: Final = 200
+LONGEST_EXCERPT: Final = 200
 """The longest text, in characters, that a :class:`Malformed` keeps."""
 
-_KINDS: Final[dict[str, Kind]] = {"text/event-stream": "sse", "application/json": "json"}
+_KINDS: Final[dict[str, BodyKind]] = {"text/event-stream": "sse", "application/json": "json"}
 _BOM: Final = b"\xef\xbb\xbf"
 _WHITE: Final = b" \t\r\n\v\f"
 _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
@@ -47,7 +47,7 @@ class Malformed(NamedTuple):
     """Event that is not JSON.
 
     Args:
-        text: its beginning, :data:`EXCERPT` characters at most.
+        text: its beginning, :data:`LONGEST_EXCERPT` characters at most.
         event: the event's name, if the stream gave one before the data.
     """
 
@@ -236,7 +236,7 @@ class Decoder:
         elif self._pending_event == "error":
             events.append(Payload(text, "error"))
         elif not is_cut:
-            events.append(Malformed(text[:EXCERPT], self._pending_event))
+            events.append(Malformed(text[:LONGEST_EXCERPT], self._pending_event))
 
     def _deliver_done(self, events: list[Event]) -> None:
         """End the reply, with the event of the lines that wait."""
@@ -263,7 +263,7 @@ def encode_done() -> bytes:
     return f"data: {_DONE}\n\n".encode()
 
 
-def body_kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:
+def body_kind(content_type: str | None, head: bytes, *, ended: bool = False) -> BodyKind | None:
     """Return the kind of a body, by its beginning or, if that is unclear, by its header.
 
     Args:
@@ -287,7 +287,7 @@ def body_kind(content_type: str | None, head: bytes, *, ended: bool = False) -> 
     return _claimed(content_type) if start else "empty"
 
 
-def _claimed(content_type: str | None) -> Kind:
+def _claimed(content_type: str | None) -> BodyKind:
     media_type = (content_type or "").partition(";")[0].strip().lower()
     return "json" if media_type.endswith("+json") else _KINDS.get(media_type, "other")
 

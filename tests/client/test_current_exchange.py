@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Thread
 
-from chatmagic.client.clock import Clock
+from chatmagic.client.clock import ExchangeClock
 from chatmagic.client.current_exchange import CURRENT
 from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
@@ -13,7 +13,7 @@ from chatmagic.client.halt import Halt
 def test_each_thread_has_an_exchange_of_its_own() -> None:
     """Another thread sees none of it."""
     seen: list[bool] = []
-    CURRENT.clock = Clock(Timeout(), Halt())
+    CURRENT.clock = ExchangeClock(Timeout(), Halt())
     thread = Thread(target=lambda: seen.append(hasattr(CURRENT, "clock")))
     thread.start()
     thread.join()

@@ -26,7 +26,7 @@ from loopback import (
 
 from chatmagic.client import network_errors
 from chatmagic.client.client import Client
-from chatmagic.client.clock import Clock
+from chatmagic.client.clock import ExchangeClock
 from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
@@ -227,7 +227,7 @@ def test_http_on_a_tls_port_is_told(authority: trustme.CA) -> None:
 @pytest.mark.parametrize("which", ["connect", "first_byte", "silence", "total"])
 def test_each_time_out_says_how_to_change_it(which: Which) -> None:
     """In a notebook, with a longer time that would be taken."""
-    clock = Clock(Timeout.from_value({which: 2.5}), Halt())
+    clock = ExchangeClock(Timeout.from_value({which: 2.5}), Halt())
     error = network_errors.halted(clock, which, "http://here")
     assert isinstance(error, RequestTimeoutError)
     assert error.which == which
@@ -243,7 +243,7 @@ def test_tls_that_ends_before_an_answer_is_a_connection_that_was_closed() -> Non
         ConnectionResetError(),
         ssl.SSLEOFError(8, "EOF occurred in violation of protocol"),
     ):
-        clock = Clock(Timeout(), Halt())
+        clock = ExchangeClock(Timeout(), Halt())
         clock.which = "first_byte"
         error = network_errors.reported(end, clock, "https://chat.invalid:443")
         assert isinstance(error, ServiceError)

@@ -79,6 +79,8 @@ WORKING: Final = (
     *WAITING,
     *watched(
         "cassette/cassette",
+        "cassette/lookup",
+        "cassette/storage",
         "cassette/transports",
         "client/client",
         "client/adapter",
@@ -87,6 +89,7 @@ WORKING: Final = (
         "client/timed_response",
         "client/body",
         "client/reply_errors",
+        "client/reply_reader",
         "client/service_call",
         "client/stream",
         "client/streamed_events",
@@ -99,6 +102,8 @@ WORKING: Final = (
         "conversation/undo_history",
         "conversation/window",
         "protocol/chunk",
+        "protocol/growing_facts",
+        "protocol/growing_text",
         "protocol/reply_builder",
         "protocol/request",
         "session/ask_lock",
@@ -125,6 +130,7 @@ CONNECTING: Final = watched(
 )
 """Those of them whose lines do other work where a connection is made first."""
 SENDING: Final = watched(
+    "client/reply_reader",
     "client/service_call",
     "client/stream",
     "client/streamed_events",

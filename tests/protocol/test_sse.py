@@ -341,7 +341,7 @@ def test_what_is_encoded_is_compact() -> None:
     assert sse.encode_done() == b"data: [DONE]\n\n"
 
 
-KINDS: list[tuple[str | None, bytes, sse.Kind]] = [
+KINDS: list[tuple[str | None, bytes, sse.BodyKind]] = [
     ("text/event-stream", b'{"choices": []}', "json"),
     ("text/event-stream", b" \r\n\t[", "json"),
     ("application/json", b'data: {"a"', "sse"),
@@ -366,7 +366,7 @@ KINDS: list[tuple[str | None, bytes, sse.Kind]] = [
 
 
 @pytest.mark.parametrize(("content_type", "body", "expected"), KINDS)
-def test_what_a_body_is(content_type: str | None, body: bytes, expected: sse.Kind) -> None:
+def test_what_a_body_is(content_type: str | None, body: bytes, expected: sse.BodyKind) -> None:
     """How a body begins decides, then its Content-Type; a longer head never says otherwise."""
     assert sse.body_kind(content_type, body) == expected
     assert sse.body_kind(content_type, body, ended=True) == expected
@@ -387,7 +387,7 @@ def test_what_a_body_is(content_type: str | None, body: bytes, expected: sse.Kin
         (b"retry", "json"),
     ],
 )
-def test_some_heads_tell_nothing_yet(head: bytes, in_the_end: sse.Kind) -> None:
+def test_some_heads_tell_nothing_yet(head: bytes, in_the_end: sse.BodyKind) -> None:
     """White space, half a mark and half a field name are told by what comes, or does not."""
     assert sse.body_kind("application/json", head) is None
     assert sse.body_kind("application/json", head, ended=True) == in_the_end
