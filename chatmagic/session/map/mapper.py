@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from chatmagic._fork import Lock
-from chatmagic._json import digest
 from chatmagic._version import __version__
 from chatmagic.archive import table
 from chatmagic.client.config import MODE_VARIABLE
@@ -29,24 +26,17 @@ from chatmagic.session import forms
 from chatmagic.session.ask import Ask
 from chatmagic.session.current import current_session
 from chatmagic.session.features import replayed_file
-from chatmagic.session.map.claims import claims_of
-from chatmagic.session.map.job import Job, notify
-from chatmagic.session.map.long_wait import LongWait
-from chatmagic.session.map.map import MapOptions, close_unless_running, quote
+from chatmagic.session.map.map import MapOptions, quote
+from chatmagic.session.map.mapper_task import MapperTask
 from chatmagic.session.map.pace import SHORT
-from chatmagic.session.map.row_file import RowFile
-from chatmagic.session.map.row_pool import SAME_ROWS
-from chatmagic.session.map.row_reply import RowReply, short_key
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.map.rows import Rows, are_columns, is_table
 from chatmagic.session.map.shared_files import (
-    SUFFIX,
     FolderPause,
-    SharedFile,
+    files_in,
     latest_reply,
-    opened,
-    read_all,
     replies_in,
 )
 from chatmagic.session.map.typed_columns import TypedColumns
@@ -54,8 +44,6 @@ from chatmagic.session.session import Session
 from chatmagic.session.source import AnswerFile
 
 _TableT = TypeVar("_TableT")
-_DIGITS: Final = 32
-"""Number of characters of a file's name."""
 _INVENTING: Final = frozenset({"emulate", "_emulate"})
 """Functions of Dask that call another one with an invented table, to learn the columns."""
 
@@ -143,9 +131,9 @@ class Mapper:
                 return typed.added_to(frame, [])  # type: ignore[no-any-return]
             if _is_invented():
                 return typed.added_to(frame, [_NO_REPLY] * len(rows))  # type: ignore[no-any-return]
-            part = _Part.of(rows, template, self._sender(session), self)
-            replies = part.replies()
-            return typed.added_to(frame, [replies[place] for place in part.places])  # type: ignore[no-any-return]
+            task = self._task(rows, template, session)
+            replies = task.replies()
+            return typed.added_to(frame, [replies[place] for place in task.places])  # type: ignore[no-any-return]
 
     def quote(self, frame: object) -> str:
         """Return the rows, tokens and credits that a call would take, in one line; send nothing.
@@ -160,7 +148,7 @@ class Mapper:
         with shown_at(session.place):
             rows = _rows_of(frame)
             template = self._template(session)
-            return quote(_Part.of(rows, template, self._sender(session), self).job_to_quote())
+            return quote(self._task(rows, template, session).job_to_quote())
 
     def answers(self) -> Answers:
         """Return the replies in the folder: of each request the last line, or the last answer.
@@ -168,14 +156,14 @@ class Mapper:
         Raises:
             ChatError: a file was removed meanwhile.
         """
-        files = self._files()
+        files = files_in(self.folder)
         keys = {key for file in files for key in file.index.keys}
         replies = [reply for reply in replies_in(files, list(keys)) if reply is not None]
         return Answers(sorted(replies, key=lambda reply: str(reply.ended_at)))
 
     def __repr__(self) -> str:
         """Return the folder with the numbers of its answers and failures, and the credits."""
-        files = self._files()
+        files = files_in(self.folder)
         indexes = [file.index for file in files]
         answered = {key for index in indexes for key in index.keys if index.is_answered(key)}
         failed = {key for index in indexes for key in index.keys} - answered
@@ -185,9 +173,17 @@ class Mapper:
             parts.append(f"{counted(latest.credits_left, 'credit')} left")
         return f"<mapper of {one_line(self.folder.name)}: {', '.join(parts)}>"
 
-    def _files(self, *, replays: bool = False) -> list[RowFile]:
-        """Return the files of the folder, as they are now."""
-        return read_all(sorted(self.folder.glob(f"*{SUFFIX}")), replays=replays)
+    def _task(
+        self, rows: list[dict[str, Any]], template: RowTemplate, session: Session
+    ) -> MapperTask:
+        """Return the task of a call's rows.
+
+        Raises:
+            InputError: another address is set here, or the template does not fit a row.
+            ChatError: nothing is connected.
+        """
+        sender = self._sender(session)
+        return MapperTask.of(rows, template, sender, self.folder, self.options)
 
     def _template(self, session: Session) -> RowTemplate:
         """Return the template of the rows.
@@ -247,106 +243,6 @@ class Mapper:
         return sender
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Rows of one call.
-
-    Args:
-        rows: the rows without repetitions.
-        places: for each row of the table its place among them.
-        keys: the keys of their requests, sorted.
-        template: makes the requests.
-        sender: sends them.
-        mapper: the mapper.
-    """
-
-    rows: list[dict[str, Any]]
-    places: list[int]
-    keys: list[str]
-    template: RowTemplate
-    sender: RowSender
-    mapper: Mapper
-
-    @classmethod
-    def of(
-        cls, rows: list[dict[str, Any]], template: RowTemplate, sender: RowSender, mapper: Mapper
-    ) -> _Part:
-        """Return the part of a table's rows.
-
-        Args:
-            rows: the rows.
-            template: makes the requests.
-            sender: sends them.
-            mapper: the mapper.
-
-        Raises:
-            InputError: the template does not fit a row.
-        """
-        known: dict[str, int] = {}
-        places: list[int] = []
-        for made in template.rows(rows, sender.address):
-            if made.number == len(places):
-                places.append(known.setdefault(made.request, len(known)))
-        first = dict(zip(reversed(places), reversed(rows), strict=True))
-        unique = [first[place] for place in range(len(known))]
-        keys = sorted(made.key for made in template.rows(unique, sender.address))
-        return cls(unique, places, keys, template, sender, mapper)
-
-    def replies(self) -> Any:
-        """Return the replies to the rows; ask for those that are missing."""
-        is_watched = (
-            self.sender.place == "notebook"
-            and threading.current_thread() is threading.main_thread()
-            and self.sender.environment.is_watched()
-        )
-        file: SharedFile | None = None
-        job: Job | None = None
-        try:
-            file = self._file()
-            job = Job(self.template, self.sender, Rows(self.rows), file, self.mapper.options)
-            return job.run(is_watched=is_watched)
-        finally:
-            close_unless_running(file, job)
-            self.sender.ledger.tell()
-
-    def job_to_quote(self) -> Job:
-        """Return a job that is not started."""
-        return Job(
-            self.template, self.sender, Rows(self.rows), self._read_only(), self.mapper.options
-        )
-
-    @property
-    def _path(self) -> Path:
-        """The file of these rows, in whichever order they stand."""
-        return self.mapper.folder / f"{digest(self.keys)[:_DIGITS]}{SUFFIX}"
-
-    def _read_only(self) -> SharedFile:
-        """Return the answers that are in the folder."""
-        is_replay = self.sender.replayed is not None
-        files = self.mapper._files(replays=is_replay)  # noqa: SLF001 - its own part
-        path = self.mapper.folder if is_replay else self._path
-        return SharedFile(path, files, replays=is_replay)
-
-    def _file(self) -> SharedFile:
-        """Return the file for the answers of these rows, with those of the other files."""
-        known = self._read_only()
-        keys = map(short_key, self.keys)
-        if self.sender.replayed is not None or all(map(known.is_answered, keys)):
-            return known
-        _make_folder(self.mapper.folder)
-        others = [file for file in known.others if file.path != self._path]
-        claims = claims_of(self.mapper.folder)
-        wait = LongWait(partial(notify, self.sender.environment))
-        return opened(
-            self._path,
-            others,
-            head=self.template.head.text,
-            access="waits",
-            claims=claims,
-            while_waiting=partial(wait.look, SAME_ROWS),
-        )
-
-
 _NO_REPLY: Final = RowReply(row=0, key="0" * 64, request="0" * 64, occurrence=1)
 
 
@@ -366,20 +262,6 @@ def _rows_of(frame: object) -> list[dict[str, Any]]:
         hint="An engine calls it for each part of a table. chatmagic.map(…) takes lists and other "
         "rows.",
     )
-
-
-def _make_folder(folder: Path) -> None:
-    """Make the folder of the answers.
-
-    Raises:
-        InputError: it cannot be made.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"The folder {folder.name} cannot be made: {error.strerror}. Nothing was sent."
-        ) from None
 
 
 def _is_invented() -> bool:

@@ -257,6 +257,16 @@ def read_all(paths: Iterable[Path], *, replays: bool = False) -> list[RowFile]:
     return [file for file in files if file is not None]
 
 
+def files_in(folder: Path, *, replays: bool = False) -> list[RowFile]:
+    """Return the files of rows in a folder, as they are now.
+
+    Args:
+        folder: the folder.
+        replays: as for :class:`RowFile`.
+    """
+    return read_all(sorted(folder.glob(f"*{SUFFIX}")), replays=replays)
+
+
 def _file_now(path: Path, *, replays: bool) -> RowFile | None:
     try:
         found = path.stat()
