@@ -21,15 +21,13 @@ ENDINGS: Final = r"Nothing was (?:sent|changed|written|recorded)(?: again| or ch
 SHOWN: Final = ("conversation/magic_line.py", "protocol/request.py", "models.py")
 """Modules whose ``ValueError`` is the first line of an error of another module."""
 UNREAD: Final = {
-    "unnamed[0]": "the error of a file's row in the same table",
+    "_no_file(patterns[0])": "the error of a file's row in the same table",
     "f'{message}.'": "argparse's own words",
     "f'{error}. Nothing was sent.'": "an error of SHOWN",
     "f'{typed.flag} {error}. {_UNSENT}'": "an error of SHOWN",
     "f'{error}'": "a setting that an IPython configuration file has; settings name its words",
     "f'{why or takes} {UNCHANGED}'": "the argument of each call of refusal",
     "message": "an event with the word {at}",
-    "f'{event}{quote} {at}.'": "an event of a rule",
-    "f'{event} {at}.'": "an event of a rule",
     "unsent": "the problem of a row, which its column error shows",
     "f'{_unwritable(folder, error)} Nothing was sent.'": "as for each file that cannot be written",
 }
