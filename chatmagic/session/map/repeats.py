@@ -64,20 +64,10 @@ def _of_row(replies: tuple[RowReply, ...]) -> RepeatedReply:
     """Return the most frequent of the replies to a row, with all of them."""
     given = [reply for reply in replies if reply.error is None]
     answers = [_answer(reply) for reply in given]
-    counts = [sum(_is_same(answer, other) for other in answers) for answer in answers]
-    most = max(counts, default=0)
-    # The first reply with each of the most frequent answers.
-    first = [
-        index
-        for index, answer in enumerate(answers)
-        if counts[index] == most and not any(_is_same(answer, o) for o in answers[:index])
-    ]
-    failed = len(replies) - len(given)
+    first = _most_frequent(answers)
+    most = _count(answers, answers[first[0]]) if first else 0
     tied = tuple(answers[index] for index in first) if len(first) > 1 else ()
-    problems = []
-    if failed:
-        error = next(reply.error for reply in replies if reply.error is not None)
-        problems.append(f"{failed:,} of {len(replies):,} failed: {error}")
+    problems = _failures(replies)
     if tied:
         words = ", ".join(one_line(str(answer), _LONGEST) for answer in tied)
         problems.append(f"A tie of {len(tied):,} answers, {most:,} times each: {words}.")
@@ -98,6 +88,30 @@ def _of_row(replies: tuple[RowReply, ...]) -> RepeatedReply:
         agree=most / len(given) if given else None,
         tied=tied,
     )
+
+
+def _most_frequent(answers: Sequence[Any]) -> list[int]:
+    """Return the place of each of the most frequent answers, where it comes first."""
+    counts = [_count(answers, answer) for answer in answers]
+    most = max(counts, default=0)
+    return [
+        index
+        for index, answer in enumerate(answers)
+        if counts[index] == most and not _count(answers[:index], answer)
+    ]
+
+
+def _count(answers: Sequence[Any], answer: object) -> int:
+    """Return the number of times that an answer is among others."""
+    return sum(_is_same(answer, other) for other in answers)
+
+
+def _failures(replies: Sequence[RowReply]) -> list[str]:
+    """Return a sentence on the replies that failed; none if none did."""
+    errors = [reply.error for reply in replies if reply.error is not None]
+    if not errors:
+        return []
+    return [f"{len(errors):,} of {len(replies):,} failed: {errors[0]}"]
 
 
 def _answer(reply: RowReply) -> Any:
