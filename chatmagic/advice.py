@@ -94,13 +94,13 @@ def sentences(*parts: Note | Sentences | None) -> Sentences:
         parts: texts and advice, or some of them in a tuple; ``None`` and an empty text add
             nothing.
     """
-    told: list[Advice] = []
+    advices: list[Advice] = []
     for part in parts:
         if isinstance(part, tuple):
-            told += part
+            advices += part
         elif part:
-            told.append(everywhere(part))
-    return tuple(told)
+            advices.append(everywhere(part))
+    return tuple(advices)
 
 
 def sentences_at(advice: Sentences, place: Place) -> str:

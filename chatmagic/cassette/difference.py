@@ -8,7 +8,7 @@ from typing import Final
 from chatmagic.archive.interaction import Interaction
 from chatmagic.safe_text import counted
 
-EXCERPT_LENGTH: Final = 48
+LONGEST_DIFFERENCE: Final = 48
 """Number of characters of each text that are shown around a difference."""
 LENGTH_BEFORE: Final = 20
 """Number of these characters before the difference."""
@@ -61,7 +61,7 @@ def difference(asked: Interaction, recorded: Interaction) -> str:
     other = recorded.prompt
     if prompt != other:
         begin = max(0, _shared(prompt, other) - LENGTH_BEFORE)
-        mine, its = (text[begin : begin + EXCERPT_LENGTH] for text in (prompt, other))
+        mine, its = (text[begin : begin + LONGEST_DIFFERENCE] for text in (prompt, other))
         return (
             f"Message {2 * len(ours) + 1:,} (the prompt) differs: asked {mine!r}, recorded {its!r}."
         )

@@ -119,7 +119,7 @@ _NO_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH
 _WAITED: Final[Mapping[Which, str]] = {
     "connect": "No connection to {at} within {seconds} s: is it the right address (host, port, "
     "https)? Nothing was sent.",
-    "first_byte": "No answer within {seconds} s: the model may still be {does}. Nothing was sent "
+    "first_byte": "No answer within {seconds} s: the model may still be {cause}. Nothing was sent "
     "again.",
     "silence": "The reply stopped: nothing of it came for {seconds} s.",
     "total": "The reply took longer than the total timeout of {seconds} s.",
@@ -179,14 +179,15 @@ def timed_out(reason: Which, seconds: float, url: str = "") -> RequestTimeoutErr
         url: as for :func:`reported`.
     """
     at = origin(url) if url else ""
-    longer = f"{2 * seconds:g}"
-    does = "loaded" if url and is_loopback(url) else "thinking, or a proxy may hold the answer back"
+    if url and is_loopback(url):
+        cause = "loaded"
+    else:
+        cause = "thinking, or a proxy may hold the answer back"
+    proxy_hint = _on_the_way(url) if url and reason == "connect" else ""
     return RequestTimeoutError(
-        _WAITED[reason].format(seconds=f"{seconds:g}", at=at, does=does),
+        _WAITED[reason].format(seconds=f"{seconds:g}", at=at, cause=cause),
         which=reason,
-        hint=sentences(
-            longer_timeout(reason, longer), _on_the_way(url) if at and reason == "connect" else ""
-        ),
+        hint=sentences(longer_timeout(reason, f"{2 * seconds:g}"), proxy_hint),
     )
 
 

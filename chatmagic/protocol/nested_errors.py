@@ -29,11 +29,13 @@ def innermost_cause(error: Mapping[str, Any], message: str | None) -> str | None
         error: the JSON object of an error.
         message: its own message; ``None`` without one.
     """
-    found = next(filter(None, map(_cause, _inner_values(error))), None)
-    if found is None and message is not None:
-        found, around = _in_text(message)
-        return _after(around, found) if found is not None else message
-    return message if found is None else _after(_provider(error), found)
+    causes = filter(None, map(_cause, _inner_values(error)))
+    if (cause := next(causes, None)) is not None:
+        return _after(_provider(error), cause)
+    if message is None:
+        return None
+    cause_in_text, around = _in_text(message)
+    return message if cause_in_text is None else _after(around, cause_in_text)
 
 
 def _cause(value: object, depth: int = _DEPTH) -> str | None:
