@@ -208,6 +208,16 @@ def test_each_module_has_the_test_file_of_its_name() -> None:
     assert sorted(own - tests) == []
 
 
+def test_a_public_name_stands_in_one_module() -> None:
+    """So that a search for a class or a function finds the one that is meant."""
+    places: dict[str, list[str]] = {}
+    for path in files("**/*.py", PACKAGE):
+        for node in syntax_tree(path).body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name[0] != "_":
+                places.setdefault(node.name, []).append(path.relative_to(PACKAGE).as_posix())
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def test_what_tests_share_is_listed() -> None:
     """By the page beside it, which says for which kind of test."""
     support = ROOT / "tests" / "support"

@@ -99,7 +99,7 @@ def plain_head(head: bytes) -> PlainHead | None:
     return PlainHead(status, headers, int(length[0]))
 
 
-class Receiver(Protocol):
+class BodyConnection(Protocol):
     """Connection, as far as the body of an answer is read from it."""
 
     def receive(self, most: int) -> bytes:
@@ -127,7 +127,7 @@ class PlainAnswer:
         self,
         head: PlainHead,
         body: bytes,
-        connection: Receiver,
+        connection: BodyConnection,
         release: Callable[[object], object],
     ) -> None:
         """Release the connection if the whole body came with the head."""
@@ -135,7 +135,7 @@ class PlainAnswer:
         self.headers = head.headers
         self.length_remaining = head.length
         """Number of bytes of the body that were not read."""
-        self.connection: Receiver | None = connection
+        self.connection: BodyConnection | None = connection
         """The connection; ``None`` when it has no more of the body, or is closed."""
         self._body = body
         self._release = release

@@ -25,7 +25,7 @@ _SUFFIXES: Final = frozenset({".ipynb", ".jsonl"})
 _PIECE: Final = 2**20
 
 
-def files_in(paths: Iterable[Path]) -> list[Path]:
+def question_files(paths: Iterable[Path]) -> list[Path]:
     """Return files, and in place of each folder the files in it that may hold questions.
 
     Args:

@@ -16,7 +16,7 @@ from chatmagic.study.asked import Asked, Source
 from chatmagic.study.asked_in_notebook import of_record
 from chatmagic.study.recorded_agreement import RecordedAgreement, read_agreement
 from chatmagic.study.review_file import ReviewFile
-from chatmagic.study.sources import files_in, kind_of_file, read_source
+from chatmagic.study.sources import kind_of_file, question_files, read_source
 
 REVIEW: Final = b'{"review": '
 """Beginning of the file of a review."""
@@ -71,7 +71,7 @@ def read_study(paths: Sequence[Path]) -> Study:
         InputError: a path is not there, or no file holds a question.
     """
     study = Study()
-    for path in files_in(paths):
+    for path in question_files(paths):
         try:
             if path.suffix.lower() == ".json":
                 study.agreements.append(read_agreement(path))

@@ -9,7 +9,7 @@ from audits import exchange, tape
 from project import ROOT
 
 from chatmagic.errors import InputError
-from chatmagic.study.sources import files_in, kind_of_file, read_source
+from chatmagic.study.sources import kind_of_file, question_files, read_source
 
 SAMPLES = ROOT / "tests" / "samples"
 
@@ -36,12 +36,12 @@ def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
     tape(tmp_path / "talk.jsonl", exchange("q", "r"))
     for name in ("talk.jsonl.before-20260101T000000Z", "notes.txt", ".hidden.jsonl"):
         (tmp_path / name).write_bytes(b"")
-    assert files_in([tmp_path, tmp_path / "talk.jsonl"]) == [tmp_path / "talk.jsonl"]
+    assert question_files([tmp_path, tmp_path / "talk.jsonl"]) == [tmp_path / "talk.jsonl"]
     empty = tmp_path / "empty"
     empty.mkdir()
     for path in (empty, tmp_path / "none"):
         with pytest.raises(InputError):
-            files_in([path])
+            question_files([path])
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:
