@@ -132,6 +132,7 @@ def tools(book: Book, index: int) -> Any:
     )
 
 
+@pytest.mark.release
 def test_the_code_of_a_reply_has_quiet_buttons(lab: Open) -> None:
     """By mouse and by key; the file has nothing of them."""
     book = asked(lab, "x = 1", "y = 2")

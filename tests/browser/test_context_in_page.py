@@ -29,6 +29,7 @@ def front_of(*cells: tuple[str, str]) -> str:
     return "".join(f"{template.cell_text(source, output)}\n\n" for source, output in cells)
 
 
+@pytest.mark.release
 def test_cells_go_along_as_the_page_has_them(lab: Callable[..., Book], service: Emulator) -> None:
     """A tag is the page's own; what is put in above counts; another output makes stale."""
     book = lab(

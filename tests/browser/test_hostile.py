@@ -38,9 +38,6 @@ REPLIES: Final = {
 }
 ERRORS: Final = {**REPLIES, "roots": ".jp-RenderedText pre", "foreign": True}
 PANEL: Final = {**REPLIES, "roots": ".cm-reply .chatmagic-reply", "ours": ".cm-code-tools"}
-ALL_OR_SOME: Final = pytest.mark.parametrize(
-    "corpus", [SELECTED, pytest.param(CORPUS, marks=pytest.mark.release)], ids=["some", "all"]
-)
 NOT_IN_A_PANEL: Final = (
     ":is(.chatmagic-panel, .chatmagic-saved) :is(img, script, style, iframe, object, embed, form, "
     "input:not(.cm-model), video, audio, base, meta, link, [onclick], [onerror], [onload], "
@@ -215,7 +212,9 @@ def _stream(book: Book, scene: Scene, model: Model, cell: int, numbers: Sequence
     assert "error" not in [output["output_type"] for output in book.outputs(cell)]
 
 
-@ALL_OR_SOME
+@pytest.mark.parametrize(
+    "corpus", [SELECTED, pytest.param(CORPUS, marks=pytest.mark.release)], ids=["some", "all"]
+)
 def test_no_reply_acts(lab: Open, tabs: Tabs, corpus: Corpus) -> None:
     """Live, final, saved and opened again, trusted and not, with clicks; errors and prompts too.
 
@@ -334,13 +333,13 @@ def _exported(path: Path, context: BrowserContext, trap: loopback.Server, replie
     page.close()
 
 
-@ALL_OR_SOME
-def test_no_reply_acts_in_the_panel(lab: Open, corpus: Corpus) -> None:
+@pytest.mark.release
+def test_no_reply_acts_in_the_panel(lab: Open) -> None:
     """Live and final, from cells and its own; the transcript that is saved beside it.
 
     And in a notebook from elsewhere: records are hostile too, what they name is loaded as text.
     """
-    with _stage(corpus) as (model, origin, trap):
+    with _stage(CORPUS) as (model, origin, trap):
         save = "%chat_save all.ipynb --force"
         book = lab([*_cells(origin, model.texts, quiet=True), save, "%chat_panel", "1"])
         folder = book.front.server.folder
@@ -350,7 +349,7 @@ def test_no_reply_acts_in_the_panel(lab: Open, corpus: Corpus) -> None:
             book.run(cell)
         scene = Scene(book.page, trap)
         scene.ready()
-        kept = sum(not kind.long for kind in corpus)
+        kept = sum(not kind.long for kind in CORPUS)
         earlier = book.page.locator(".chatmagic-panel .cm-earlier-turns")
         turns = book.page.locator(".chatmagic-panel .cm-turn")
         while (shown := turns.count()) < kept:
@@ -368,7 +367,7 @@ def test_no_reply_acts_in_the_panel(lab: Open, corpus: Corpus) -> None:
 
         model.waits = True
         box = book.page.get_by_role("textbox", name="Prompt")
-        for number in (7, kept // 2, len(corpus) - 2):
+        for number in (7, kept // 2, len(CORPUS) - 2):
             box.fill(f"{number}\n{visible(model.texts[number][:500])}")
             box.press("Enter")
             book.until("document.querySelector('.cm-live .chatmagic-reply')")

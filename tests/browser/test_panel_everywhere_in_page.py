@@ -45,6 +45,7 @@ FOCUSED = """(node => node.getAttribute('aria-label') || node.title || node.text
 document.activeElement)"""
 
 
+@pytest.mark.release
 def test_for_everybody(lab: Callable[..., Book], service: Emulator) -> None:
     """Roles and names, 320 pixels, the other direction, the keyboard."""
     book, chat = with_panel(lab)

@@ -106,6 +106,7 @@ def _choose_a_model(chat: Chat, service: Emulator) -> None:
     assert "model" not in service.requests[-1].body
 
 
+@pytest.mark.release
 def test_stop_and_wait(lab: Callable[..., Book], service: Emulator) -> None:
     """At once while either streams; one that waits says for which, and can be taken back."""
     book, chat = with_panel(lab, "%%chat\nlong", HOLDS)

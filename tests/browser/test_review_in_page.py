@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import pytest
 from contrast import CONTRAST
 from rig import Book, wait
 
@@ -25,6 +26,7 @@ def until(book: Book, progress: str) -> None:
     wait(book.page, script, arg=progress)
 
 
+@pytest.mark.release
 def test_rows_are_labelled_by_keys(lab: Callable[..., Book]) -> None:
     """No key is the notebook's; texts are texts; the model's label comes after the person's."""
     book = lab(CELLS)

@@ -22,7 +22,8 @@ def taken(service: Emulator) -> list[list[str]]:
     return [[message["content"] for message in body[::2]] for body in bodies]
 
 
-@pytest.mark.parametrize("front", ["lab", pytest.param("notebook7", marks=pytest.mark.release)])
+@pytest.mark.release
+@pytest.mark.parametrize("front", ["lab", "notebook7"])
 def test_stale_cells_are_run_as_their_reader_would(
     request: pytest.FixtureRequest, front: str, service: Emulator
 ) -> None:

@@ -85,6 +85,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     return repository, own
 
 
+@pytest.mark.release
 def test_the_environment_stays_as_it_is(image: tuple[Path, dict[str, str]]) -> None:
     """What is set up stands in the home folder: a container's Python may belong to root."""
     _, environment = image
