@@ -39,7 +39,7 @@ pytest_plugins = ["chatmagic.pytest_plugin"]
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # The test command's: the same examples every time.
-settings.register_profile("steady", UNHURRIED, max_examples=12, derandomize=True, database=None)
+settings.register_profile("steady", UNHURRIED, max_examples=8, derandomize=True, database=None)
 
 # CI's, after that.
 settings.register_profile("release", UNHURRIED, max_examples=80, derandomize=True, database=None)
@@ -81,9 +81,6 @@ LONG: Final = (
 OWN: Final = {f"test_{path.stem.lstrip('_')}.py" for path in PURE}
 """The files of the pure modules' own tests."""
 
-UNMEASURED: Final = ("unmeasured", "hypothesis")
-"""Marks of tests that take long, and of those whose examples another release may choose anew."""
-
 MEASURING: Final = pytest.StashKey[Coverage]()
 """The measurement of ``--cov``, which goes on only where it is of use."""
 
@@ -98,6 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "release: long; CI runs it, and each other run has a test that is like it"
     )
     config.addinivalue_line("markers", "unmeasured: takes long, and reaches nothing by itself")
+    config.addinivalue_line("markers", "pure: own test of a pure module, which --cov measures")
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(ROOT / "chatmagic", quiet=1, workers=0)
         for path in PURE:
@@ -131,8 +129,12 @@ def pytest_make_collect_report(
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where ``-n`` starts workers, each runs one file after the other: the longest come first."""
+    """Mark the pure modules' own tests, and put the longest files first for a worker of ``-n``."""
+    for item in items:
+        if item.path.name in OWN and item.get_closest_marker("unmeasured") is None:
+            item.add_marker("pure")
     if hasattr(config, "workerinput"):
         items.sort(key=_place)
     # Thousands of tests leave much that stays; to look through it all takes a tenth of their time.
@@ -142,10 +144,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Measure what the pure modules' own tests reach of them, and no other test."""
+    """Measure what the pure modules' own tests reach of them, and no other test.
+
+    Another release of Hypothesis may choose its examples anew, so they are not counted on.
+    """
     coverage = item.config.stash.get(MEASURING, None)
-    unmeasured = any(map(item.get_closest_marker, UNMEASURED))
-    if coverage is None or item.path.name not in OWN or unmeasured:
+    is_chosen = item.get_closest_marker("hypothesis") is not None
+    if coverage is None or is_chosen or item.get_closest_marker("pure") is None:
         return (yield)
     coverage.start()
     try:

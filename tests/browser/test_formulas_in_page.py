@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import pytest
 from formula_cases import BAD, GOOD
 from rig import Book
 
@@ -20,6 +21,7 @@ display({"text/html": html}, raw=True)
 SHOWN = "return document.querySelectorAll('.jp-OutputArea-output %s').length"
 
 
+@pytest.mark.release
 def test_no_formula_is_an_error(lab: Callable[..., Book]) -> None:
     """What can be typeset is, and the rest is its source, in a line and alone."""
     book = lab([SHOW])
@@ -34,6 +36,7 @@ def test_no_formula_is_an_error(lab: Callable[..., Book]) -> None:
     book.screenshot("formulas")
 
 
+@pytest.mark.release
 def test_no_formula_that_lacks_arguments_stops_the_page(lab: Callable[..., Book]) -> None:
     """However many levels it seems to open: the page shows an error, or the formula, at once."""
     parts = [

@@ -102,6 +102,7 @@ def test_run_twice_and_headless_and_replayed(
     assert "Thread other for the questions below. It begins with the first 2" in path.read_text()
 
 
+@pytest.mark.release
 def test_restored_it_goes_on_as_it_was(service: Emulator, tmp_path: Path) -> None:
     """From its outputs alone, and from the files that were saved: the same next requests.
 
