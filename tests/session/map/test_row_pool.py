@@ -9,6 +9,7 @@ from threading import Thread
 
 import pytest
 from jobs import (
+    PATIENCE,
     FakeClock,
     Rig,
     capitals,
@@ -107,6 +108,10 @@ def test_a_long_wait_is_told_where_no_bar_is_shown(
         job.stop()
 
     monkeypatch.setattr(rig.asking.environment, "notify", notify)
+    last = threading.Timer(PATIENCE, job.stop)
+    last.start()
     with pytest.raises(ChatInterrupted, match="Stopped"):
         job.run(is_watched=False)
+    last.cancel()
+    assert told
     assert re.fullmatch(r"The map has waited for .* minutes?: another task .* rows\.", told[0])
