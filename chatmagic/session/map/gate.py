@@ -111,6 +111,11 @@ class Gate:
         problem.advice = sentences(problem.advice, reason)
         return False
 
+    @property
+    def refuses_all(self) -> bool:
+        """Whether the last pause did not help: nothing was answered after it."""
+        return self._pace.unanswered > 1
+
     def wait_for_another(self, passage: Passage) -> bool:
         """Wait for another request to end, whose cost may leave room; return whether one was sent.
 

@@ -58,8 +58,9 @@ class Pace:
         self._workers = workers
         self._waits = waits
         self._most = workers
+        self.unanswered = 0
+        """Number of pauses since the last answer."""
         self._pauses = 0
-        self._unanswered = 0
         self._refused_since = 0.0
 
     def wait(self, now: float) -> float:
@@ -79,7 +80,7 @@ class Pace:
 
     def answered(self) -> None:
         """Take note of an answer, which ends the refusals and lets one more request begin."""
-        self._unanswered = 0
+        self.unanswered = 0
         self._most = min(self._most + 1, self._workers)
 
     def refused(self, pauses: int, wait: float | None, now: float) -> bool:
@@ -97,13 +98,13 @@ class Pace:
             # Its request was sent before the present pause, which only becomes longer.
             self.paused_until = max(self.paused_until, now + wait)
             return True
-        if not self._unanswered:
+        if not self.unanswered:
             self._refused_since = now
         left = math.inf if self._waits else self._refused_since + SHORT - now
         if left <= 0:
             return False
         self._pauses += 1
-        self._unanswered += 1
+        self.unanswered += 1
         self._most = max(self._most // 2, 1) if wait > 0 else 1
         self.paused_until = now + self._pause(wait, left)
         return True
@@ -116,7 +117,7 @@ class Pace:
             left: the seconds until the map ends without an answer.
         """
         # A time that was named and did not help is doubled, too.
-        repeated = self._unanswered - (2 if wait > 0 else 1)
+        repeated = self.unanswered - (2 if wait > 0 else 1)
         doubled = 0.0 if repeated < 0 else min(2.0 ** min(repeated, 6), SHORT)
         return max(wait, min(doubled, left))
 

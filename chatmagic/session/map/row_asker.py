@@ -34,6 +34,8 @@ MOST_FAILURES: Final = 10
 """Number of failures of the service in succession that ends the map."""
 MOST_TRIES: Final = 10
 """Number of times that a row is sent again while others are answered and it is not."""
+MOST_PUT_OFF: Final = 1_000
+"""Largest number of rows that wait until all others are answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,8 @@ class RowAsker:
         self._halts: set[Halt] = set()
         self._is_cut = False
         self._failures = 0
+        self._put_off: list[tuple[Row, _Tries]] = []
+        self._tries: dict[int, _Tries] = {}
 
     def cut(self) -> None:
         """Cut off the rows under way."""
@@ -120,10 +124,17 @@ class RowAsker:
         for halt in tuple(self._halts):
             halt.stop()
 
-    def line(self, client: Client, row: Row) -> RowReply | None:
-        """Return the line of a row with its reply or its error; ``None`` if the run ended before.
+    def take_put_off(self) -> list[Row]:
+        """Return the rows that were put off, so that they are asked now."""
+        put_off, self._put_off = self._put_off, []
+        self._tries.update((row.number, tries) for row, tries in put_off)
+        return [row for row, _ in put_off]
 
-        It is sent again only if nothing was done, or as often as ``retries`` says.
+    def line(self, client: Client, row: Row) -> RowReply | None:
+        """Return the line of a row with its reply or its error; ``None`` without one.
+
+        It is sent again only if nothing was done, or as often as ``retries`` says. If it is refused
+        again, the other rows are asked first. It has no line then, nor if the run ended before.
 
         Args:
             client: sends it.
@@ -131,7 +142,7 @@ class RowAsker:
         """
         if (unsent := self._template.problem(row)) is not None:
             return self._line(row, row.request, 0, None, InputError(unsent))
-        tries = _Tries(self._options.retries)
+        tries = self._tries.pop(row.number, None) or _Tries(self._options.retries)
         request = row.request
         while (passage := self._gate.enter()) is not None:
             reply, problem = self._send(client, row, request)
@@ -145,6 +156,8 @@ class RowAsker:
                 tries.sent += 1
             is_tried = tries.allow_another(problem)
             if is_tried and self._gate.pause(problem, passage):
+                if self._puts_off(row, tries):
+                    return None
                 continue
             if ends_all(problem) or (is_tried and is_refusal(problem)):
                 self._run.end(problem)
@@ -152,6 +165,14 @@ class RowAsker:
             self._note_failure(problem)
             return self._line(row, request, tries.sent, reply, problem)
         return None
+
+    def _puts_off(self, row: Row, tries: _Tries) -> bool:
+        """Put off a row that may be the reason of its refusals, such as one that is too large."""
+        may_be_reason = tries.refused > 1 or self._gate.refuses_all
+        if not may_be_reason or len(self._put_off) >= MOST_PUT_OFF:
+            return False
+        self._put_off.append((row, tries))
+        return True
 
     def _send(self, client: Client, row: Row, digest: str) -> tuple[Reply | None, Problem | None]:
         """Send a row once; return the reply so far, and the error that ended it early."""

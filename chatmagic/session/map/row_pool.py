@@ -86,15 +86,25 @@ class RowPool:
         client = self._open.enter_context(self._sender.connect())
         for _ in range(min(known, self._workers)):
             self._add_thread(client)
+        self._hand_out(client, rows, while_waiting)
+        while self._ends_all(while_waiting) and (put_off := self.asker.take_put_off()):
+            self._free(2 * self._workers)
+            self._hand_out(client, put_off, while_waiting)
+
+    def _hand_out(
+        self, client: Client, rows: Iterable[Row], while_waiting: Callable[[], object]
+    ) -> None:
+        """Give rows to the threads, each as soon as it has a place."""
         for row in rows:
             if not self._takes_place(while_waiting):
                 return
             if len(self._threads) < self._workers:
                 self._add_thread(client)
             self._given.put(row)
-        for _ in range(2 * self._workers):
-            if not self._takes_place(while_waiting):
-                return
+
+    def _ends_all(self, while_waiting: Callable[[], object]) -> bool:
+        """Wait for all rows that were handed out; return whether the run goes on."""
+        return all(self._takes_place(while_waiting) for _ in range(2 * self._workers))
 
     def close(self) -> None:
         """Wait for the rows under way, and until all answers are on the disk."""

@@ -24,6 +24,7 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.models import Reply
+from chatmagic.session.map import row_asker
 from chatmagic.session.map.pace import Pace
 
 
@@ -70,7 +71,24 @@ def test_a_row_that_alone_is_refused_fails_in_the_end(
     job = rig.job(["a", "b"], busy, workers=1)
     job.run(is_watched=False)
     assert (job.answered, job.failed) == (1, 1)
-    assert rig.asking.asked == [*("a" * 11), "b"]
+    assert rig.asking.asked == [*"aab", *"a" * 9]
+
+
+def test_a_row_that_is_always_refused_never_blocks_others(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is larger than a limit gives way to all others, as far as rows can wait."""
+    rig.clock = FakeClock()
+    rows = ["good", *(f"large {n}" for n in range(5)), *map(str, range(50))]
+    large = raising(lambda: RateLimitError("Large.", status=429), rows[1:6])
+    with pytest.raises(RateLimitError, match=r"for a minute\. .* 51 rows answered"):
+        rig.job(rows, large, workers=2).run(is_watched=False)
+    assert [reply.error for reply in rig.kept().values()] == [None] * 51
+    monkeypatch.setattr(row_asker, "MOST_PUT_OFF", 0)
+    rig.asking.asked.clear()
+    with pytest.raises(RateLimitError, match="for a minute"):
+        rig.job([*rows, "last"], large, workers=2).run(is_watched=False)
+    assert "last" not in rig.asking.asked
 
 
 @pytest.mark.parametrize(
