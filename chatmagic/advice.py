@@ -10,8 +10,15 @@ text where it is raised.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
+
+_SENTENCE_END: Final = re.compile(
+    "[.!?:;,\u2026\u3002\uff01\uff1f\uff1a\uff1b\uff0c][)\\]\"'\u201d\u2019\u00bb\u300d]*$"
+)
+"""End of a text behind which another sentence may begin, also in a service's words."""
 
 Place = Literal["notebook", "python", "shell", "doctor"]
 """Place that shows an advice. ``doctor`` is the block of ``chatmagic doctor`` in a shell."""
@@ -110,7 +117,24 @@ def sentences_at(advice: Sentences, place: Place) -> str:
         advice: the advice.
         place: the place that shows it.
     """
-    return " ".join(words for part in advice if (words := part.at(place)))
+    return joined_sentences(words for part in advice if (words := part.at(place)))
+
+
+def joined_sentences(texts: Iterable[str]) -> str:
+    """Return texts as one line, each of which ends before the next one begins.
+
+    A text may end without a full stop, as one that ends in code or an address, which are copied.
+    Before another text it gets one.
+
+    Args:
+        texts: the texts, none of which is empty.
+    """
+    line = ""
+    for text in texts:
+        if line:
+            line += " " if _SENTENCE_END.search(line) else ". "
+        line += text
+    return line
 
 
 # --- The address --------------------------------------------------------------------------------

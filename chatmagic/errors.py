@@ -33,7 +33,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, Literal, Self
 
-from chatmagic.advice import Note, Place, Sentences, sentences, sentences_at
+from chatmagic.advice import Note, Place, Sentences, joined_sentences, sentences, sentences_at
 from chatmagic.models import Credits, Reply
 from chatmagic.safe_text import unlinked
 
@@ -120,7 +120,7 @@ class _ErrorBase(BaseException):
             place: the place that shows it.
         """
         hint = self.hint_at(place)
-        return f"{self.message} {hint}" if hint else self.message
+        return joined_sentences([self.message, hint]) if hint else self.message
 
     def __str__(self) -> str:
         """Return one line: the event, and the advice in the words of the place that asked."""

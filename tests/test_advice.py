@@ -18,7 +18,15 @@ from shell_asking import runner
 from shells import Shell, alone
 
 from chatmagic import advice
-from chatmagic.advice import Advice, Place, everywhere, note_at, sentences, sentences_at
+from chatmagic.advice import (
+    Advice,
+    Place,
+    everywhere,
+    joined_sentences,
+    note_at,
+    sentences,
+    sentences_at,
+)
 from chatmagic.archive import output
 from chatmagic.client import config
 from chatmagic.client.client import Client
@@ -106,13 +114,24 @@ def test_advice_is_put_together_by_place() -> None:
     assert everywhere("x") + own == Advice("xn", "xp", "xs", "xd")
     parts = sentences("First.", None, "", (own, Advice("N", "P", "")), ())
     assert [sentences_at(parts, place) for place in PLACES] == [
-        "First. n N",
-        "First. p P",
+        "First. n. N",
+        "First. p. P",
         "First. s",
         "First. d",
     ]
     assert [note_at(own, "shell"), note_at("as it is", "shell")] == ["s", "as it is"]
     assert Advice("n", "p", "s").at("doctor") == "s"
+
+
+@pytest.mark.parametrize("end", ["", ")", '")', "/v1", "*", "…]x"])
+def test_a_text_without_an_end_gets_one_before_the_next(end: str) -> None:
+    """Such as code that is copied; the last text stands as it is, and so does a sentence."""
+    assert joined_sentences([f"Set a{end}", f"Set b{end}"]) == f"Set a{end}. Set b{end}"
+    for ended in (".", "?", "!", ":", "…", '."', ".)", "\u3002", "\uff1f\u300d"):
+        assert joined_sentences([f"Set a{end}{ended}", "B."]) == f"Set a{end}{ended} B."
+    assert joined_sentences([]) == ""
+    error = ChatError(f"No{end}", hint=sentences(f"Set a{end}", "0 rows answered"))
+    assert str(error) == f"No{end}. Set a{end}. 0 rows answered"
 
 
 def test_all_advice_of_places_stands_in_one_module() -> None:

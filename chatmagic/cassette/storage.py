@@ -102,7 +102,7 @@ class CassetteStorage:
             log_swallowed(error)
             kind = FolderLockedError if isinstance(error, FolderLockedError) else ChatError
             self.trouble = kind(
-                f"{error.message} The recorded replies are kept in memory.",
+                joined_sentences([error.message, "The recorded replies are kept in memory."]),
                 hint=OTHER_CASSETTE,
             )
             raise self.trouble from None

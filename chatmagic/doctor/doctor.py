@@ -21,7 +21,7 @@ from typing import Final
 import platformdirs
 
 from chatmagic._version import __version__
-from chatmagic.advice import Place, model_of_server, note_at
+from chatmagic.advice import Place, joined_sentences, model_of_server, note_at
 from chatmagic.client import config, key_store
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
@@ -175,7 +175,7 @@ def address(examination: Examination) -> Iterator[DoctorLine]:
     words = f"requests are posted to {at.posted_to()} ({at.url_from})"
     if at.warnings:
         todo = "Give its https address, without a name or a password."
-        warnings = " ".join(note_at(warning, examination.place) for warning in at.warnings)
+        warnings = joined_sentences(note_at(warning, examination.place) for warning in at.warnings)
         yield DoctorLine("!", "address", f"{words}. {warnings}", todo)
     else:
         yield DoctorLine("ok", "address", words)

@@ -18,6 +18,7 @@ from typing import Any, Final
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import DisplayHandle, clear_output, display
 
+from chatmagic.advice import joined_sentences
 from chatmagic.archive import output
 from chatmagic.jupyter.page.drawing_loop import DrawingLoop
 from chatmagic.jupyter.page.reply_under_way import ReplyDrawn
@@ -157,7 +158,7 @@ class Live(Once):
         Args:
             error: the error.
         """
-        words = " ".join(filter(None, failure(error)))
+        words = joined_sentences(filter(None, failure(error)))
         self._end_wait()
         self._show(f"{self._thoughts}<p>{escape(words)}</p>", words)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from chatmagic._log import swallowed
+from chatmagic.advice import joined_sentences
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.errors import ChatError, ChatInterrupted
@@ -69,7 +70,7 @@ class Ended:
         """The end of the ask in words, for a status region."""
         if self.error is None and self.outcome is not None:
             return f"Complete, {counted(len(self.outcome.reply.text.split()), 'word')}."
-        return " ".join(filter(None, failure(self.error)))
+        return joined_sentences(filter(None, failure(self.error)))
 
 
 @dataclass(frozen=True, slots=True)

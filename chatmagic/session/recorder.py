@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 from chatmagic._fork import Lock, belongs_to_process
-from chatmagic.advice import Note, Place, note_at, sentences
+from chatmagic.advice import Note, Place, joined_sentences, note_at, sentences
 from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette import transports
 from chatmagic.cassette.active import ActiveCassette
@@ -277,7 +277,7 @@ class Recorder(Feature):
             error.advice = error.advice or sentences(_OTHER_COPY)
             raise
         words = f"{choice.name}, {choice.mode} ({choice.mode_from}), {counted(count, 'exchange')}"
-        todo = " ".join(note_at(note, place) for note in news)
+        todo = joined_sentences(note_at(note, place) for note in news)
         yield DoctorLine("!" if news else "ok", self.name, words, todo)
 
 

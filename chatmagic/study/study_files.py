@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from chatmagic._files import open_file
+from chatmagic.advice import joined_sentences
 from chatmagic.archive.conversation_file import records_of
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import InputError
@@ -86,7 +87,9 @@ def read_study(paths: Sequence[Path]) -> Study:
     study.asked = _unique(study.sources)
     if not study.asked:
         raise InputError(
-            " ".join(["No file holds a question that was asked through chatmagic.", *study.unread])
+            joined_sentences(
+                ["No file holds a question that was asked through chatmagic.", *study.unread]
+            )
         )
     return study
 

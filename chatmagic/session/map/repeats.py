@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from chatmagic.advice import joined_sentences
 from chatmagic.safe_text import one_line
 from chatmagic.session.map.row_reply import RowReply
 
@@ -83,7 +84,7 @@ def _of_row(replies: tuple[RowReply, ...]) -> RepeatedReply:
         ended_at=shown.ended_at,
         text=None if shown.text is None else shown.text.strip(),
         value=shown.value,
-        error=" ".join(problems) or None,
+        error=joined_sentences(problems) or None,
         replies=replies,
         agree=most / len(given) if given else None,
         tied=tied,

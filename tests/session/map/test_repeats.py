@@ -130,7 +130,7 @@ def test_replies_that_failed_are_left_out_of_the_share() -> None:
     assert (none.text, none.agree, none.tied, none.error) == (None, None, (), "2 of 2 failed: No")
     (tied,) = together(replies("a", "b", None), 3)
     assert (tied.text, tied.tied) == (None, ("a", "b"))
-    assert tied.error == "1 of 3 failed: No A tie of 2 answers, 1 times each: a, b."
+    assert tied.error == "1 of 3 failed: No. A tie of 2 answers, 1 times each: a, b."
     assert "answer='a', agree=0.667, replies=4" in repr(some)
 
 
