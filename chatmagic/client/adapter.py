@@ -24,6 +24,7 @@ from chatmagic.client.current_exchange import CURRENT
 from chatmagic.client.endpoint import Timeout
 from chatmagic.client.kept_exchange import PlainAnswer, request_head
 from chatmagic.client.socks_sockets import SOCKS_SCHEMES
+from chatmagic.client.work_lock import waiting
 
 
 class _KeptConnections(queue.LifoQueue[Any]):
@@ -164,19 +165,20 @@ class KeyedAdapter(HTTPAdapter):
         if body is not None and connection is not None:
             head = self._head(connection, method, target, headers)
             return connection.ask(method, head, body, pool._put_conn)  # type: ignore[no-any-return] # noqa: SLF001 - of this module
-        response: urllib3.BaseHTTPResponse = pool.urlopen(
-            method,
-            target,
-            body,
-            headers,
-            retries=self.max_retries,
-            redirect=False,
-            assert_same_host=False,
-            # From there on the exchange's clock keeps the time limits.
-            timeout=urllib3.Timeout(connect=timeout.connect, read=timeout.first_byte),
-            preload_content=False,
-            decode_content=False,
-        )
+        with waiting():
+            response: urllib3.BaseHTTPResponse = pool.urlopen(
+                method,
+                target,
+                body,
+                headers,
+                retries=self.max_retries,
+                redirect=False,
+                assert_same_host=False,
+                # From there on the exchange's clock keeps the time limits.
+                timeout=urllib3.Timeout(connect=timeout.connect, read=timeout.first_byte),
+                preload_content=False,
+                decode_content=False,
+            )
         return response
 
     def _head(

@@ -38,6 +38,7 @@ from chatmagic.client.kept_exchange import END, PlainAnswer, plain_head
 from chatmagic.client.sockets import PIECE_BYTES, open_socket, set_timeout
 from chatmagic.client.socks_sockets import open_socks_socket
 from chatmagic.client.timed_response import Response
+from chatmagic.client.work_lock import waiting
 from chatmagic.protocol.api_key import Auth
 
 WATCH: Final = 0.05
@@ -71,7 +72,8 @@ class Connection(HTTPConnection):
         watch = max(0.0, WATCH - rest) if self._answers == 1 else 0.0
         # Any data to read is an end, because nothing was requested.
         is_young = not CURRENT.shared.loses and rest + watch <= IDLE
-        is_usable = is_young and not wait_for_read(self.sock, watch)
+        with waiting() if watch else contextlib.nullcontext():
+            is_usable = is_young and not wait_for_read(self.sock, watch)
         # Only now: a stop shuts the socket down, which would look like an end by the server.
         self._claim()
         return is_usable
@@ -87,7 +89,8 @@ class Connection(HTTPConnection):
         CURRENT.clock.enter("connect")
         with contextlib.ExitStack() as duplicates:
             self._duplicates = duplicates
-            super().connect()
+            with waiting():
+                super().connect()
         # If the server has reset the connection by then, ssl silently makes no handshake.
         if isinstance(self.sock, ssl.SSLSocket) and self.sock.version() is None:
             raise ConnectionResetError
@@ -170,21 +173,22 @@ class Connection(HTTPConnection):
         """
         CURRENT.clock.enter("first_byte")
         try:
-            # A server may close the connection after an answer that can be read all the same.
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                lines = b"%bContent-Length: %d\r\n%b\r\n" % (head, len(body), self._key_line())
-                self.sock.sendall(lines + body)
-            return self._plain_answer(method, release)
+            lines = b"%bContent-Length: %d\r\n%b\r\n" % (head, len(body), self._key_line())
+            with waiting():
+                # A server may close the connection after an answer that can be read all the same.
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    self.sock.sendall(lines + body)
+                received = self.receive(PIECE_BYTES)
+            return self._plain_answer(method, received, release)
         except BaseException as error:
             self._note_loss(error)
             self.close()
             raise
 
     def _plain_answer(
-        self, method: str, release: Callable[[object], object]
+        self, method: str, received: bytes, release: Callable[[object], object]
     ) -> PlainAnswer | urllib3.HTTPResponse:
-        """Return the answer to a request that was sent."""
-        received = self.receive(PIECE_BYTES)
+        """Return an answer whose first bytes were received."""
         lines, end, body = received.partition(END)
         if end and (head := plain_head(lines)) is not None:
             self._answers += 1
@@ -219,7 +223,8 @@ class Connection(HTTPConnection):
             OSError: the connection broke, or its time is up.
         """
         set_timeout(self.sock, CURRENT.clock.halt)
-        return self.sock.recv(most)
+        with waiting():
+            return self.sock.recv(most)
 
     def _key_line(self) -> bytes:
         """Return the header with the key; empty without a key."""

@@ -37,6 +37,8 @@ class Current(threading.local):
 
     shared: SharedState
     clock: ExchangeClock
+    work_lock: threading.Lock | None = None
+    """The lock that this thread holds while it works; ``None`` for none."""
     only_connects = False
     """Whether :class:`ConnectionMade` is raised in place of a request."""
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from chatmagic.client.current_exchange import CURRENT
 from chatmagic.client.halt import Halt
 from chatmagic.client.sockets import set_timeout
+from chatmagic.client.work_lock import waiting
 
 HEAD_BYTES: Final = 2**20
 """Largest number of bytes of a head, with all interim answers in front of it."""
@@ -48,7 +49,8 @@ class _TimedReader(io.RawIOBase):
             self.received = self.received[count:]
         else:
             set_timeout(self._sock, self._halt)
-            count = self._raw.readinto(buffer)
+            with waiting():
+                count = self._raw.readinto(buffer)
         self.most -= count or 0
         if self.most < 0:
             raise http.client.HTTPException

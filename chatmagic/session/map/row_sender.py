@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from threading import Lock
 
 from chatmagic.advice import Place
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
+from chatmagic.client.work_lock import working
 from chatmagic.conversation.question import RequestFacts
 from chatmagic.errors import ChatError
 from chatmagic.models import Credits, Reply
@@ -66,6 +68,7 @@ class RowSender:
         self.ledger = ledger
         self._exchange = joined(links)
         self._cell = environment.cell()[0]
+        self._work_lock = Lock()
 
     def connect(self) -> AbstractContextManager[Client]:
         """Return a client for the threads of a map; of a user's own transport it is the user's."""
@@ -88,12 +91,23 @@ class RowSender:
             ChatInterrupted: it was stopped.
         """
         sending = Sending(client, request, digest, "map", self._cell, halt=halt, question=question)
-        answer = self._exchange(sending)
+        with self._working(client):
+            answer = self._exchange(sending)
         problem = answer.problem
         if self.pause is not None and isinstance(problem, ChatError) and is_refusal(problem):
             self.pause.extend(problem.retry_after)
         self.ledger.note_tokens(request, answer.reply)
         return answer.whole()
+
+    def _working(self, client: Client) -> AbstractContextManager[None]:
+        """Return the block in which one thread works, while the others wait for the network.
+
+        A user's own transport does not say when it waits, so its threads work without the lock.
+
+        Args:
+            client: a client of :meth:`connect`.
+        """
+        return contextlib.nullcontext() if client is self._client else working(self._work_lock)
 
     def pause_left(self) -> float:
         """Return the seconds until other processes let a request begin."""

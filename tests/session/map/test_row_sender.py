@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+from loopback import PATIENCE, Peer, Server, document
 from row_service import RowService
 
 import chatmagic
+from chatmagic.client.current_exchange import CURRENT
 from chatmagic.client.halt import Halt
 from chatmagic.models import Message
 from chatmagic.protocol.request import Request
@@ -14,6 +20,7 @@ from chatmagic.protocol.url import EMULATOR
 from chatmagic.session.ask import Ask
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import Environment
+from chatmagic.session.exchange import Answer, Sending
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.map.row_sender import RowSender
 
@@ -38,3 +45,37 @@ def test_a_row_is_sent_through_the_links(tmp_path: Path) -> None:
     assert sender.meter is ledger.meter(sender.service)
     assert sender.address not in (None, EMULATOR)
     assert (sender.place, sender.replayed) == ("python", None)
+
+
+@pytest.mark.parametrize("is_given", [False, True], ids=["a server", "a transport of the user's"])
+def test_requests_are_under_way_together(*, is_given: bool) -> None:
+    """One thread at a time works, if its waits for the network are known."""
+    meet = threading.Barrier(2)
+    holds_lock: list[bool] = []
+    request = Request((Message("user", "abcd"),))
+    service = RowService()
+    service.before = lambda _: meet.wait(PATIENCE)
+
+    def script(peer: Peer) -> None:
+        if peer.request():
+            meet.wait(PATIENCE)
+            peer.send(document({"choices": [{"message": {"content": "ABCD"}}]}))
+
+    def look(sending: Sending, proceed: Callable[[Sending], Answer]) -> Answer:
+        holds_lock.append(CURRENT.work_lock is not None)
+        answer = proceed(sending)
+        holds_lock.append(CURRENT.work_lock is not None)
+        return answer
+
+    with Server(script) as server, ThreadPoolExecutor(2) as pool:
+        transport = service if is_given else None
+        with chatmagic.Client(server.url, auth="none", transport=transport) as client:
+            sender = RowSender(Environment(), Ledger(), ClientPool(client), [look])
+
+            def send(_: int) -> str:
+                return sender.send(own, request, "digest", Ask("{{ it }}"), Halt()).text
+
+            with sender.connect() as own:
+                assert [*pool.map(send, range(2))] == ["ABCD", "ABCD"]
+    assert holds_lock == [not is_given] * 4
+    assert CURRENT.work_lock is None
