@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from chatmagic._files import LONGEST_WAIT
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.advice import OTHER_CASSETTE, PRUNES, RECORD_FIRST, Note
+from chatmagic.advice import OTHER_CASSETTE, PRUNES, RECORD_FIRST, Note, joined_sentences
 from chatmagic.archive.cassette_file import BEFORE_REFRESH, CassetteFile, FolderLockedError
 from chatmagic.archive.interaction import Interaction
 from chatmagic.cassette.choice import CassetteConfig
