@@ -86,6 +86,8 @@ class _ErrorBase(BaseException):
         self.status = status
         self.body_status: int | None = None
         """The status that the response's body names, which may be another one than its own."""
+        self.holds_json = False
+        """Whether the response's body was JSON, so that it may be the service's."""
         self.credits = credits
         self.reply = reply
         self.retry_after = retry_after

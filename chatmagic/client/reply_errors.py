@@ -89,14 +89,18 @@ class ReplyErrors:
         """
         return error_from_response(self._answer(), body)
 
-    def no_chat(self, event: object) -> NotUnderstoodError:
+    def no_chat(self, event: object) -> ChatError:
         """Return the error for a stream without a chunk.
 
         Args:
             event: its first event: a text, or another JSON value.
         """
+        if (coded := ErrorBody.with_code(event)) is not None:
+            return self.stated(coded)
         text = event if isinstance(event, str) else json.dumps(event)
         words = safe_excerpt(text[:BODY_BYTES], self._answer().keys, _EXCERPT)
-        return NotUnderstoodError(
+        error = NotUnderstoodError(
             f'The stream is not the chat service\'s; it holds "{words}".', hint=advice.ADDRESS
         )
+        error.holds_json = not isinstance(event, str)
+        return error

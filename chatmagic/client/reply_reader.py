@@ -151,13 +151,8 @@ class ReplyReader:
         self._note_whole()
         if (error_body := ErrorBody.in_reply(value)) is not None:
             raise self._errors.stated(error_body)
-        if not isinstance(value, dict) or "choices" not in value:
+        if not isinstance(value, dict) or not (choice := first_choice(value.get("choices"))):
             raise self._errors.no_reply(text[:BODY_BYTES].encode("utf-8", "replace"))
-        if not (choice := first_choice(value["choices"])):
-            raise ServiceError(
-                f"The answer holds no choice, so no reply (HTTP {self._exchange.status}).",
-                hint=COST_UNKNOWN,
-            )
         del text
         if fragment := self._builder.add(Chunk.from_json(value)) + self._builder.rest():
             yield fragment

@@ -74,7 +74,7 @@ class StreamedEvents:
         self._unknown = unknown_texts(value) or self._unknown
         if fragment:
             self._foreign = None
-        elif "choices" not in value:
+        elif value.get("choices") is None:
             self._foreign = self._foreign or value
         return fragment
 

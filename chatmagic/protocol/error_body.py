@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -105,6 +105,24 @@ class ErrorBody:
             return None
         return error
 
+    @classmethod
+    def with_code(cls, value: object) -> Self | None:
+        """Return the error in a value without a reply, by its code beside a message.
+
+        Some services answer with a success status and an object such as
+        ``{"code": 429, "msg": "Too many requests"}``, which may stand in another one.
+
+        Args:
+            value: parsed JSON.
+        """
+        for item in _objects(value):
+            names = {name.lower(): name for name in item}
+            code = _first_value(item, [names[key] for key in _CODES if key in names])
+            words = _first_value(item, [names[key] for key in _MESSAGES if key in names])
+            if str(code).lower() not in _NO_ERROR and isinstance(words, str) and words:
+                return cls(message=words, status=_named_status({"code": code}), source=value)
+        return None
+
     @property
     def is_rate_limit(self) -> bool:
         """Whether this is the documented rate-limit error, known only by its body (fact 9)."""
@@ -119,6 +137,26 @@ class ErrorBody:
             used=self.used,
             resetAt=self.reset_at,
         )
+
+
+_CODES: Final = ("code", "status_code", "error_code")
+_MESSAGES: Final = ("message", "msg", "status_msg", "error_msg")
+"""Fields of a code, and of a message beside it, in small letters."""
+_NO_ERROR: Final = {"none", "", "0", "200", "ok", "success"}
+"""Codes of a success, or of none."""
+
+
+def _objects(value: object, depth: int = 2) -> Iterator[Mapping[str, Any]]:
+    """Yield a JSON object, and those in it."""
+    if isinstance(value, Mapping):
+        yield value
+        for inner in value.values() if depth else ():
+            yield from _objects(inner, depth - 1)
+
+
+def _first_value(item: Mapping[str, Any], names: list[str]) -> object:
+    """Return the first value of some fields that is not null; ``None`` without one."""
+    return next((item[name] for name in names if item[name] is not None), None)
 
 
 def _first_error(stated: object) -> object:

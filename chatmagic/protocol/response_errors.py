@@ -20,6 +20,7 @@ from urllib.parse import urljoin, urlsplit
 from chatmagic import advice
 from chatmagic.advice import Note, sentences
 from chatmagic.errors import (
+    COST_UNKNOWN,
     PROXY_NAMED,
     WHAT_CAME_IS_KEPT,
     AuthenticationError,
@@ -47,6 +48,8 @@ _SECOND: Final = timedelta(seconds=1)
 _AFTER: Final = "Ask again after the reset."
 _WAIT: Final = "Wait before you ask again, or look at the account's limits."
 _UNSENT: Final = "Nothing was sent again."
+_REPLY: Final = "chat.completion"
+"""Value of a reply's ``object`` at compatible servers."""
 _LATER: Final = "Try again later."
 
 
@@ -142,16 +145,33 @@ _LIMIT_WORDS: Final = (
     r"(?i)\brate[ _-]?limit|\bquota\b.{0,80}\b(?:exceeded|replenished|reached)"
     r"|\b(?:out of|exceeded)\b.{0,40}\bquota\b|\btoo many requests\b|\bthrottl"
 )
+# Words of services that refuse a request for its size with the status of a limit: OpenAI.
+_TOO_LARGE_WORDS: Final = r"(?i)\brequest too large\b|\btokens must be reduced\b"
+# Words of services that refuse a content with 403, and name the key beside it: xAI.
+_CONTENT_WORDS: Final = (
+    r"(?is)\A(?!.*\b(?:disabled|suspended|deactivated|terminated|revoked|banned)\b)"
+    r".*(?:\bcontent\b.{0,60}(?:violat|filter|polic|moderat|block|flag|inappropriate|sensitive)"
+    r"|\bmoderation\b|\bflagged\b|\bguardrails?\b|\busage guidelines\b)"
+)
 _BY_WORDS: Final[Sequence[tuple[int, str, _Rule]]] = (
     (400, _KEY_WORDS, _BAD_KEY),
     (400, _TOO_LONG_WORDS, _TOO_LONG),
     (403, _LIMIT_WORDS, _LIMITED),
+    (403, _CONTENT_WORDS, _RULES[403]),
     (403, r"(?i)key|token|auth|credential", _BAD_KEY),
     (404, ABOUT_A_MODEL, _RULES[404]._replace(event="The service does not know the model")),
     (422, _TOO_LONG_WORDS, _TOO_LONG),
+    (429, _TOO_LARGE_WORDS, _TOO_LONG),
     (429, r"(?i)insufficient_quota|billing|balance|credits", _RULES[402]),
 )
 """Status, pattern of the answer's words, and the rule for both; the first that fits counts."""
+_IN_REPLY: Final[Sequence[tuple[str, _Rule]]] = (
+    (_TOO_LONG_WORDS, _TOO_LONG),
+    (_TOO_LARGE_WORDS, _TOO_LONG),
+    (_KEY_WORDS, _BAD_KEY),
+    (_LIMIT_WORDS, _LIMITED),
+)
+"""Patterns of an error without a status, in place of a reply, and their rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +265,8 @@ def error_from_response(answer: AnswerFacts, body: bytes) -> ChatError:
         error = _by_rule(rule, failure)
     elif answer.status in _REDIRECTS:
         error = _redirect(failure)
+    elif (coded := ErrorBody.with_code(error_body.source)) is not None:
+        return error_in_reply(answer, coded, begun=False)
     else:
         error = _no_service(failure)
     return _completed(error, failure)
@@ -277,8 +299,8 @@ def error_in_reply(answer: AnswerFacts, error_body: ErrorBody, *, begun: bool) -
         error = _by_rule(_rule(error_body.status or answer.status, failure), failure)
     elif re.search(_NO_SUCH_PATH, failure.words):
         error = _by_rule(_rule(HTTPStatus.NOT_FOUND, failure), failure)
-    elif re.search(_TOO_LONG_WORDS, failure.words):
-        error = _TOO_LONG.error(f"{_TOO_LONG.event}{quote} {at}.", hint=advice.LESS)
+    elif (rule := _rule_in_reply(failure)) is not None:
+        error = _by_rule(rule, failure)
     else:
         error = ServiceError(f"The service answered with an error{quote} {at}.", hint=_UNSENT)
     return _completed(error, failure)
@@ -289,6 +311,7 @@ def _completed(error: ChatError, failure: _Failure) -> ChatError:
     body = failure.body
     error.status = failure.answer.status
     error.body_status = body.status
+    error.holds_json = body.source is not None
     error.credits = failure.credits
     if type(error) is RequestRejectedError and _is_refusal(body.status or error.status):
         error.refused_fields = refused_fields(body.source)
@@ -392,6 +415,12 @@ def _rule(status: int, failure: _Failure) -> _Rule:
     return rule
 
 
+def _rule_in_reply(failure: _Failure) -> _Rule | None:
+    """Return the meaning of an error without a status, by its words; ``None`` if they say none."""
+    rules = (rule for pattern, rule in _IN_REPLY if re.search(pattern, failure.words))
+    return next(rules, None)
+
+
 def _by_rule(rule: _Rule, failure: _Failure) -> ChatError:
     """Return the error for the meaning of a status, or for the documented rate limit."""
     quote = failure.quote
@@ -440,9 +469,12 @@ def _is_downgrade(before: str, after: str) -> bool:
     return before.startswith("https:") and after.startswith("http:") and not is_loopback(after)
 
 
-def _no_service(failure: _Failure) -> NotUnderstoodError:
+def _no_service(failure: _Failure) -> ChatError:
     """Return the error for a response that neither refuses nor replies."""
     at = failure.status_words
+    value = failure.body.source
+    if isinstance(value, Mapping) and ("choices" in value or value.get("object") == _REPLY):
+        return ServiceError(f"The answer holds no choice, so no reply {at}.", hint=COST_UNKNOWN)
     if not failure.quote:
         return NotUnderstoodError(
             f"The answer has no content {at}.", hint=sentences(_UNSENT, advice.ADDRESS)

@@ -16,12 +16,10 @@ from loopback import (
     pouring,
     stream,
 )
-from served import ASK, KEY, Played, ask, failure
+from served import ASK, KEY, Played, ask, ask_played, failure
 
 from chatmagic.client.client import Client
-from chatmagic.errors import (
-    CutOffError,
-)
+from chatmagic.errors import CutOffError, NotUnderstoodError, RateLimitError
 
 ENDLESS = json.dumps({"choices": [{"message": {"content": "x" * 200_000}}]}).encode()[:-40]
 
@@ -96,3 +94,22 @@ def test_json_of_very_many_values_is_not_parsed(kind: str) -> None:
     value = b'{"choices": [' + b"{}," * 600_000 + b"{}]}"
     raw = stream(b"data: ", value, b"\n\n") if kind == "sse" else answer(value)
     assert "could not be read" in str(failure(raw))
+
+
+@pytest.mark.parametrize("end", [b"", DONE])
+def test_a_stream_of_an_error_that_has_a_code_is_an_error(end: bytes) -> None:
+    """As of services that stream an object with a code, in place of a chunk."""
+    limited = {"choices": None, "base_resp": {"status_code": 1, "status_msg": "rate limit"}}
+    body = b"data: " + json.dumps(limited).encode() + b"\n\n" + end
+    with pytest.raises(RateLimitError, match='the limit is reached: "rate limit"'):
+        ask_played(Played(200, body))
+
+
+@pytest.mark.parametrize(
+    ("event", "is_json"), [(b'data: {"a": 1}', True), (b"event: x\ndata: a", False)]
+)
+def test_a_stream_without_a_chunk_says_whether_it_is_json(event: bytes, is_json: bool) -> None:
+    """A service that has answered others may stream any JSON for a content that it refuses."""
+    with pytest.raises(NotUnderstoodError, match="not the chat service's") as caught:
+        ask_played(Played(200, event + b"\n\n" + DONE))
+    assert caught.value.holds_json is is_json

@@ -170,3 +170,40 @@ def test_figures_of_the_limit_or_a_list_of_errors_are_an_error_in_place_of_a_rep
     assert limited is not None
     assert limited.is_rate_limit
     assert ErrorBody.in_reply({"errors": ["w"]}) == ErrorBody("w")
+
+
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [
+        ({"code": 429, "msg": "Slow"}, 429),
+        ({"code": "11202", "message": "Slow", "sid": "x"}, None),
+        ({"Response": {"Error": {"Code": "RequestLimitExceeded", "Message": "Slow"}}}, None),
+        ({"choices": None, "base_resp": {"status_code": 1002, "status_msg": "Slow"}}, None),
+        ({"error_code": 18, "error_msg": "Slow"}, None),
+        ({"code": None, "status_code": 503, "msg": "Slow"}, 503),
+    ],
+)
+def test_a_code_beside_a_message_is_an_error(value: object, status: int | None) -> None:
+    """In an answer that holds no reply."""
+    error = ErrorBody.with_code(value)
+    assert error is not None
+    assert (error.message, error.status, error.source) == ("Slow", status, value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"code": 0, "msg": "Slow"},
+        {"code": "OK", "message": "Slow"},
+        {"code": 429},
+        {"code": 429, "message": ["Slow"]},
+        {"code": 429, "message": ""},
+        {"message": "Slow"},
+        {"a": {"b": {"c": {"code": 1, "message": "Slow"}}}},
+        [{"code": 1, "message": "Slow"}],
+        None,
+    ],
+)
+def test_a_code_alone_or_of_a_success_is_no_error(value: object) -> None:
+    """Nor is a message alone."""
+    assert ErrorBody.with_code(value) is None

@@ -29,6 +29,9 @@ from chatmagic.safe_text import one_line
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LIMITED = "The service says that the limit is reached"
 KEY = Secret("key-7d1f-throw-away")
+FILTERED = "Content violates usage guidelines. API key ID: x"
+LARGE = "Request too large on tokens per min: Limit 3, Requested 4. The tokens must be reduced."
+SLOW = "rate limit exceeded"
 LIMIT = {
     "error": "rate limit exceeded",
     "message": "daily credit limit reached",
@@ -103,6 +106,8 @@ def test_a_burst_is_not_the_end_of_the_credits(reset: str, seconds: int, hint: s
             LIMITED,
         ),
         (403, {"message": "Out of call volume quota. Wait."}, RateLimitError, LIMITED),
+        (403, {"error": FILTERED}, RequestRejectedError, "The service refused: "),
+        (403, {"error": f"Key revoked. {FILTERED}"}, AuthenticationError, "The service did not"),
         (403, {"error": "Quota for group 'default' was exceeded"}, RateLimitError, LIMITED),
         (400, {"error": {"code": "rate_limit_exceeded"}}, RateLimitError, LIMITED),
         (400, {"code": "Throttling.RateQuota", "message": "no"}, RateLimitError, LIMITED),
@@ -113,6 +118,7 @@ def test_a_burst_is_not_the_end_of_the_credits(reset: str, seconds: int, hint: s
         (407, b"", ServiceError, "The proxy requires a name and a password ("),
         (408, b"", ServiceError, "The service, or a proxy in front of it, failed ("),
         (429, {"error": "slow down"}, RateLimitError, LIMITED),
+        (429, {"error": LARGE}, TooLongError, "The conversation is too long for the service: "),
         (429, {"error": "see your billing"}, RateLimitError, "The account has too few credits"),
         (500, b"", ServiceError, "The service, or a proxy in front of it, failed ("),
         (502, {"error": "no"}, ServiceError, "A proxy got no answer from the service: "),
@@ -120,6 +126,17 @@ def test_a_burst_is_not_the_end_of_the_credits(reset: str, seconds: int, hint: s
         (599, b"\xff\xfe\0", ServiceError, "The service, or a proxy in front of it, failed"),
         (304, b"", NotUnderstoodError, "The answer has no content ("),
         (200, b"<title>Sign in</title>", NotUnderstoodError, "The server that answered is not the"),
+        (200, {"choices": None}, ServiceError, "The answer holds no choice, so no reply ("),
+        (200, {"object": "chat.completion"}, ServiceError, "The answer holds no choice, so no"),
+        (200, {"base_resp": {"status_code": 1, "status_msg": SLOW}}, RateLimitError, LIMITED),
+        (200, {"Response": {"Error": {"Code": "x", "Message": SLOW}}}, RateLimitError, LIMITED),
+        (
+            200,
+            {"code": 11, "message": "a word"},
+            ServiceError,
+            "The service answered with an error",
+        ),
+        (200, {"code": 0, "message": SLOW}, NotUnderstoodError, "The answer holds no reply: "),
     ],
 )
 def test_the_others_are_known_by_their_status(
@@ -431,6 +448,9 @@ def test_an_error_in_a_reply_names_its_wait_in_its_body() -> None:
             "too few credits",
         ),
         (TOO_LONG[0], TooLongError, "too long for the service"),
+        ({"error": LARGE}, TooLongError, "too long for the service"),
+        ({"error": SLOW}, RateLimitError, "the limit is reached"),
+        ({"error": "Invalid API key"}, AuthenticationError, "did not accept the key"),
         (LIMIT, RateLimitError, "No credits left"),
     ],
 )

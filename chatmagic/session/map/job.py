@@ -221,6 +221,7 @@ class Job:
         If a thread waits for the worker, that thread reads the rows.
         """
         self.pool.start()
+        self.pool.asker.has_answers = self.to_ask.from_file > 0
         try:
             if self._is_awaited:
                 worker.tell_first(self._hand_out)

@@ -169,6 +169,19 @@ def is_of_the_service(problem: Problem | None) -> bool:
     return isinstance(problem, services | RateLimitError)
 
 
+def is_of_its_row(problem: Problem | None) -> bool:
+    """Return whether an error is about its row alone, where the service has answered other rows.
+
+    These are answers with a success status and without a reply, as of a filter of content.
+
+    Args:
+        problem: the error; ``None`` for none.
+    """
+    if not isinstance(problem, NotUnderstoodError) or problem.status is None:
+        return False
+    return problem.holds_json and problem.status < _REFUSED
+
+
 def ends_all(problem: Problem | None) -> bool:
     """Return whether all other rows would have an error, too, and nothing was answered.
 

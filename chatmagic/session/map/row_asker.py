@@ -22,6 +22,7 @@ from chatmagic.session.map.gate import Gate
 from chatmagic.session.map.pace import (
     Problem,
     ends_all,
+    is_of_its_row,
     is_of_the_service,
     is_refusal,
     may_be_paid,
@@ -106,6 +107,8 @@ class RowAsker:
         head: str | None,
     ) -> None:
         """Ask nothing yet."""
+        self.has_answers = False
+        """Whether the service has answered a row of the map, now or before."""
         self._template = template
         self._sender = sender
         self._gate = gate
@@ -148,6 +151,7 @@ class RowAsker:
             reply, problem = self._send(client, row, request)
             if problem is None:
                 self._failures = 0
+                self.has_answers = True
                 return self._line(row, request, tries.sent + 1, reply, None)
             if isinstance(problem, BudgetError):
                 if self._gate.wait_for_another(passage):
@@ -197,7 +201,8 @@ class RowAsker:
 
     def _note_failure(self, problem: Problem) -> None:
         """Count a failure of the service; the tenth in succession ends the map."""
-        if not is_of_the_service(problem):
+        is_of_row = self.has_answers and is_of_its_row(problem)
+        if is_of_row or not is_of_the_service(problem):
             return
         with self._run.changed:
             self._failures += 1

@@ -24,7 +24,14 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.models import Reply
-from chatmagic.session.map.pace import Pace, ends_all, is_of_the_service, is_refusal, may_be_paid
+from chatmagic.session.map.pace import (
+    Pace,
+    ends_all,
+    is_of_its_row,
+    is_of_the_service,
+    is_refusal,
+    may_be_paid,
+)
 
 
 def pauses(pace: Pace, wait: float | None, times: int) -> list[float | None]:
@@ -164,3 +171,21 @@ def test_an_error_in_a_reply_has_a_status_of_its_own(
     """A service that answers 200, and then says that it is overloaded, has done nothing."""
     problem.body_status = body_status
     test_the_meaning_of_an_error(problem, meaning)
+
+
+@pytest.mark.parametrize(
+    ("problem", "is_json", "is_of_row"),
+    [
+        (NotUnderstoodError("x", status=200), True, True),
+        (NotUnderstoodError("x", status=200), False, False),
+        (NotUnderstoodError("x", status=404), True, False),
+        (NotUnderstoodError("x"), True, False),
+        (ServiceError("x", status=200), True, False),
+    ],
+)
+def test_json_without_a_reply_may_be_about_its_row(
+    problem: ChatError, is_json: bool, is_of_row: bool
+) -> None:
+    """A page of a proxy in front of the service is not."""
+    problem.holds_json = is_json
+    assert is_of_its_row(problem) is is_of_row

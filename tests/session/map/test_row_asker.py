@@ -17,6 +17,7 @@ from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
     CutOffError,
+    NotUnderstoodError,
     RateLimitError,
     ReplyFormatError,
     RequestRejectedError,
@@ -60,6 +61,26 @@ def test_bad_rows_never_block_good_ones(rig: Rig, error: ChatError) -> None:
     job = rig.job(rows, raising(lambda: error, bad), workers=1)
     job.run(is_watched=False)
     assert (job.answered, job.failed) == (120, 12)
+
+
+def blocked() -> NotUnderstoodError:
+    """Give the error of an answer in JSON that has no reply, as for a content that is refused."""
+    error = NotUnderstoodError("No reply.", status=200)
+    error.holds_json = True
+    return error
+
+
+def test_json_without_a_reply_counts_only_before_an_answer(rig: Rig) -> None:
+    """Then the service is there, in this run or in the next one; a wrong address ends it."""
+    rows = ["good", *(f"bad {n}" for n in range(12)), "last"]
+    for asked in (14, 12):
+        rig.asking.asked.clear()
+        job = rig.job(rows, raising(blocked, rows[1:13]), workers=1)
+        job.run(is_watched=False)
+        assert len(rig.asking.asked) == asked
+    assert job.failed == 12
+    with pytest.raises(NotUnderstoodError, match="10 rows in succession"):
+        rig.job(rows[1:13], raising(blocked, rows[1:13]), workers=1).run(is_watched=False)
 
 
 def test_a_row_that_alone_is_refused_fails_in_the_end(
