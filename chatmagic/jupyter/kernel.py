@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import io
 import re
+import sys
 from functools import reduce
 from typing import Final
 
@@ -17,7 +19,15 @@ from chatmagic.conversation.question import is_model_name
 from chatmagic.conversation.window import QuestionPlace, Window
 from chatmagic.errors import InputError
 from chatmagic.jupyter.background import Background
-from chatmagic.jupyter.cells.running_cell import cell_source, code_above, page_of, running
+from chatmagic.jupyter.cells.running_cell import (
+    Execution,
+    cell_source,
+    code_above,
+    is_redirected,
+    page_of,
+    running,
+)
+from chatmagic.jupyter.map_bar import PageBar
 from chatmagic.jupyter.page.live_page import LivePage
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.models import Reply
@@ -26,6 +36,7 @@ from chatmagic.session.configured_environment import ConfiguredEnvironment
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Changed
 from chatmagic.session.features import sends_nothing
+from chatmagic.session.map.progress import BarView
 from chatmagic.session.session import Session
 
 _ASKS_AT_END: Final = re.compile(r"(?m)^[ \t]*%?chat(?:_fix)?[ \t][^\n]*\s*\Z")
@@ -139,9 +150,28 @@ class Kernel(ConfiguredEnvironment):
         return reduce(getattr, attributes, names[first])
 
     def is_watched(self) -> bool:
-        """Return whether a person sees the running cell's prints while it runs."""
+        """Return whether a person sees what the running cell shows while it runs."""
         execution = running(self.shell)
-        return execution.audience != "machine" and not execution.piped
+        if execution.audience == "machine" or execution.piped:
+            return False
+        # Prints may be captured, or go from a terminal into a file. A kernel's own stream is shown,
+        # though it is no terminal.
+        is_own = not isinstance(sys.stderr, io.StringIO | io.TextIOWrapper)
+        return is_own or self.updates(execution) or super().is_watched()
+
+    def bar_view(self) -> BarView:
+        """Return the place of a map's bar: the page, or the printed text."""
+        return PageBar() if self.updates(running(self.shell)) else super().bar_view()
+
+    def updates(self, execution: Execution) -> bool:
+        """Return whether a display of an execution is updated while it is shown.
+
+        Args:
+            execution: the execution.
+        """
+        stream = self.settings.stream
+        is_live = stream == "updates" or (stream == "auto" and execution.is_live)
+        return is_live and not is_redirected(self.shell, execution)
 
     def has_person(self) -> bool:
         """Return whether a person has run a cell here."""

@@ -1,4 +1,4 @@
-"""Gauge of the credits: a line under a reply, and a large one, each as HTML and as words.
+"""Gauges: of the credits, a line under a reply and a large one, and of the progress of a map.
 
 Pure. An unknown figure is shown as unknown. Words and the shape of the bar, not colour alone,
 show that credits are low or used up.
@@ -13,7 +13,7 @@ from typing import Any, Final
 from chatmagic import safe_text
 from chatmagic.models import Credits, Usage
 from chatmagic.protocol import credits as crediting
-from chatmagic.render.sanitize import QUIET
+from chatmagic.render.sanitize import QUIET, frame
 from chatmagic.safe_text import counted
 
 _CELLS: Final = 10
@@ -203,13 +203,28 @@ def _blocks(credits: Credits | None) -> int | None:
     return max(int(share * _CELLS), 1 if share else 0)
 
 
+def progress(share: float | None, words: str) -> str:
+    """Return the progress of many requests as HTML: a bar, and its words beside it.
+
+    Args:
+        share: share of the requests that are done, from 0 to 1; ``None`` draws no bar.
+        words: the words.
+    """
+    bar = "" if share is None else _blocks_html(int(share * 2 * _CELLS), 2 * _CELLS, "ok")
+    return frame(f'<p style="margin: 0;">{bar}{escape(words)}</p>', "Progress")
+
+
 def _bar(credits: Credits | None) -> str:
     """Return the small bar of the credits as HTML; empty if a figure is not known."""
     blocks = _blocks(credits)
     if blocks is None:
         return ""
-    colour = _COLOURS[crediting.level(credits)]
+    return _blocks_html(blocks, _CELLS, crediting.level(credits))
+
+
+def _blocks_html(full: int, cells: int, level: str) -> str:
+    """Return a row of full and empty blocks as HTML, for eyes only."""
     return (
-        f'<span aria-hidden="true" style="color: {colour};">'
-        f"{'▰' * blocks}{'▱' * (_CELLS - blocks)}</span> "
+        f'<span aria-hidden="true" style="color: {_COLOURS[level]};">'
+        f"{'▰' * full}{'▱' * (cells - full)}</span> "
     )

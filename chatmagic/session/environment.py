@@ -16,6 +16,7 @@ from chatmagic.conversation.cell_order import Layout
 from chatmagic.errors import ChatError, InputError
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.safe_text import one_line
+from chatmagic.session.map.progress import BarView, PrintedBar
 
 _ChoiceT = TypeVar("_ChoiceT")
 _OURS: Final = __name__.partition(".")[0]
@@ -137,6 +138,10 @@ class Environment:
     def is_watched(self) -> bool:
         """Return whether a person sees printed text while it is printed."""
         return sys.stderr is not None and sys.stderr.isatty()
+
+    def bar_view(self) -> BarView:
+        """Return the place of a map's bar, for a person who sees printed text."""
+        return PrintedBar(sys.stderr)
 
     def setting(self, name: str) -> str | None:
         """Return the value of a feature's setting, as it was typed; ``None`` for none.

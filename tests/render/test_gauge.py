@@ -216,3 +216,12 @@ def test_the_plot_has_a_bar_for_each_request() -> None:
             plot == f"{top}0Tokens of each request (the latest 1, oldest first): {most:,} at most."
         )
     assert gauge.plot([(None, None)], "tokens") == gauge.plot([], "tokens") == ""
+
+
+def test_the_progress_of_a_map() -> None:
+    """A bar for eyes, and words for all; text is no HTML, and no bar is drawn of the unknown."""
+    page = Page(gauge.progress(0.26, "26/100 rows, <b>"))
+    assert page.seen == f"{'▰' * 5}{'▱' * 15} 26/100 rows, <b>"
+    assert page.heard == " 26/100 rows, <b>"
+    assert Page(gauge.progress(None, "26 rows")).seen == "26 rows"
+    assert Page(gauge.progress(1.0, "")).seen == f"{'▰' * 20} "

@@ -20,7 +20,6 @@ from chatmagic.jupyter import reply_views, request_display
 from chatmagic.jupyter.cells.running_cell import (
     Execution,
     cell_source,
-    is_redirected,
     page_of,
     running,
 )
@@ -299,14 +298,14 @@ def _placeholder(kernel: Kernel, parsed: ParsedLine, text: str) -> str | None:
 def _may_end(kernel: Kernel, parsed: ParsedLine, execution: Execution) -> bool:
     """Return whether the cell may end before its reply."""
     is_in_page = execution.audience == "page" and execution.may_end and not parsed.quiet
-    return parsed.background and is_in_page and _is_updated(kernel, execution)
+    return parsed.background and is_in_page and kernel.updates(execution)
 
 
 def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
     """Return the view of the reply (the manual's table under "How a reply is shown")."""
     if not ask.shown:
         return View()
-    if _is_updated(kernel, execution):
+    if kernel.updates(execution):
         plan = cell_magics.plan_of(cell_source(kernel.shell))
         alone = len(plan.commands) == 1 and not plan.code
         return reply_views.Live(ask, kernel.page.drawing, alone=alone)
@@ -321,13 +320,6 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
         once=stream == "off",
         clock=clock,
     )
-
-
-def _is_updated(kernel: Kernel, execution: Execution) -> bool:
-    """Return whether a reply is shown by updates of a display while it arrives."""
-    stream = kernel.settings.stream
-    is_live = stream == "updates" or (stream == "auto" and execution.is_live)
-    return is_live and not is_redirected(kernel.shell, execution)
 
 
 def _stop(kernel: Kernel, given: Arguments) -> None:

@@ -57,6 +57,11 @@ class Gate:
         self._sender = sender
         self._file = file
 
+    @property
+    def under_way(self) -> int:
+        """Number of requests under way."""
+        return self._pace.under_way
+
     def enter(self) -> Passage | None:
         """Wait until a request may begin; return ``None`` if the run is stopped.
 

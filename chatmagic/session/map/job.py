@@ -69,7 +69,7 @@ class Job:
         self.pool = RowPool(template, sender, file, options, clock)
         """The threads that ask."""
         self._long_wait = LongWait(partial(notify, sender.environment), clock.now)
-        self._is_interrupted = False
+        self._interrupts = 0
         self._progress = Progress(None)
         self._is_awaited = False
         self._worker = Worker(self._work, self.interrupt, daemon=False)
@@ -90,8 +90,17 @@ class Job:
             failed=self.failed,
             lost=self.pool.answers.lost,
             credits_left=self.credits_left,
-            waiting=self.pool.run.waiting,
+            waiting=self._waiting,
         )
+
+    @property
+    def _waiting(self) -> str:
+        """The reason why no request is sent now; empty if requests are sent."""
+        if not self.pool.run.is_stopped:
+            return self.pool.run.waiting
+        under_way = counted(self.pool.gate.under_way, "request")
+        how = " (interrupt again to cut off)" if self._interrupts == 1 else ""
+        return f"stopping: {under_way} under way{how}"
 
     @property
     def answered(self) -> int:
@@ -146,7 +155,8 @@ class Job:
             ChatInterrupted: a person stopped it.
         """
         self._is_awaited = True
-        with Progress.shown(self.total, is_watched=is_watched) as self._progress:
+        view = self.sender.environment.bar_view() if is_watched else None
+        with Progress.shown(self.total, view) as self._progress:
             raised = self._worker.wait()
         if isinstance(raised, KeyboardInterrupt):
             raise ChatInterrupted("Interrupted.", hint=self.counts.so_far) from None
@@ -161,9 +171,14 @@ class Job:
             ChatError: the error that ended it before the last row.
             ChatInterrupted: the map was stopped, or only this wait was.
         """
+        environment = self.sender.environment
+        view = environment.bar_view() if self.is_running and environment.is_watched() else None
         try:
-            while self.is_running:
-                time.sleep(NAP)
+            with Progress.shown(self.total, view) as progress:
+                while self.is_running:
+                    counts = self.counts
+                    progress.show(counts.done, counts.state)
+                    time.sleep(NAP)
         except KeyboardInterrupt:
             raise ChatInterrupted(
                 "Interrupted while waiting: the map goes on.", hint="stop() ends it."
@@ -184,10 +199,9 @@ class Job:
 
     def interrupt(self) -> None:
         """Begin no more rows; at the second call, cut off those under way."""
-        is_second = self._is_interrupted
-        self._is_interrupted = True
+        self._interrupts += 1
         self.stop()
-        if is_second:
+        if self._interrupts > 1:
             self.pool.asker.cut()
 
     def __repr__(self) -> str:
@@ -230,7 +244,7 @@ class Job:
         except BaseException as problem:  # noqa: BLE001 - it is raised below
             log_swallowed(problem)
             self.pool.run.end(problem)
-        self.pool.close()
+        self.pool.close(self._show_progress)
         error = self.pool.run.error
         if isinstance(error, ChatError):
             error.advice = sentences(error.advice, self.counts.so_far)

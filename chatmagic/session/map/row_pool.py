@@ -106,12 +106,17 @@ class RowPool:
         """Wait for all rows that were handed out; return whether the run goes on."""
         return all(self._takes_place(while_waiting) for _ in range(2 * self._workers))
 
-    def close(self) -> None:
-        """Wait for the rows under way, and until all answers are on the disk."""
+    def close(self, while_waiting: Callable[[], object]) -> None:
+        """Wait for the rows under way, and until all answers are on the disk.
+
+        Args:
+            while_waiting: called again and again meanwhile.
+        """
         self._given.put(None)
         for thread in self._threads:
-            if thread.ident is not None:
-                thread.join()
+            while thread.is_alive():
+                while_waiting()
+                thread.join(NAP)
         self._open.close()
         self.answers.close()
 

@@ -29,6 +29,7 @@ from chatmagic.errors import (
 )
 from chatmagic.models import Reply
 from chatmagic.session.map.job import Job
+from chatmagic.session.map.progress import Bar
 
 EMPTY = "Row 2 makes an empty prompt, which is not sent."
 
@@ -278,3 +279,67 @@ def test_a_person_sees_rows_and_credits(
             assert shown.err.endswith("\r")
         else:
             assert shown.err == ""
+
+
+class Watching:
+    """View of a bar that lets slow answers go once it shows some words.
+
+    Args:
+        slow: the answers.
+        words: the words.
+    """
+
+    def __init__(self, slow: Slow, words: str) -> None:
+        """Show nothing yet."""
+        self.slow = slow
+        self.words = words
+        self.states: list[str] = []
+        self.removed = 0
+
+    def show(self, bar: Bar) -> None:
+        """Keep the state."""
+        self.states.append(bar.state)
+        if self.words in bar.words:
+            self.slow.go.set()
+
+    def remove(self) -> None:
+        """Count a removal."""
+        self.removed += 1
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_person_sees_that_it_stops(
+    rig: Rig, slow: Slow, monkeypatch: pytest.MonkeyPatch, *, interrupted: bool
+) -> None:
+    """The bar goes on until the requests under way have ended, and says what else can be done."""
+    view = Watching(slow, "stopping")
+    monkeypatch.setattr(rig.asking.environment, "bar_view", lambda: view)
+    job = rig.job([*"abcdefgh"], slow)
+
+    def stop() -> None:
+        slow.wait(2)
+        (job.interrupt if interrupted else job.stop)()
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    with pytest.raises(ChatInterrupted):
+        job.run(is_watched=True)
+    stopper.join()
+    how = " (interrupt again to cut off)" if interrupted else ""
+    assert f"stopping: 2 requests under way{how}" in view.states
+    assert view.removed == 1
+
+
+def test_a_person_who_waits_for_a_result_sees_the_bar(
+    rig: Rig, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for a map that was not started in the background; a program sees none."""
+    view = Watching(slow, "0/2 rows")
+    monkeypatch.setattr(rig.asking.environment, "bar_view", lambda: view)
+    monkeypatch.setattr(rig.asking.environment, "is_watched", lambda: True)
+    job = rig.job([*"ab"], slow)
+    job.start()
+    assert [reply.text for reply in job.result()] == [*"AB"]
+    assert view.removed == 1
+    assert [reply.text for reply in job.result()] == [*"AB"]
+    assert view.removed == 1

@@ -1,4 +1,4 @@
-"""The bar of a map, as text that draws over itself."""
+"""The bar of a map: its words, its view in a terminal, and how often it is drawn."""
 
 from __future__ import annotations
 
@@ -6,40 +6,74 @@ import io
 
 import pytest
 
-from chatmagic.session.map.progress import Progress
+from chatmagic.session.map.progress import Bar, PrintedBar, Progress
 
 
-def test_it_shows_rows_and_state_and_is_removed() -> None:
-    """Each drawing begins at the start of the line, and covers the one before."""
-    stream = io.StringIO()
-    progress = Progress(stream, 4)
-    progress.show(1, "9 credits left, waiting")
-    first = "[#####...............] 1/4 rows, 9 credits left, waiting"
-    assert stream.getvalue() == f"\r{first}"
-    # A moment later nothing is drawn, but for the last row.
-    progress.show(2, "9 credits left")
-    assert stream.getvalue() == f"\r{first}"
-    progress.show(4, "")
-    last = f"[{'#' * 20}] 4/4 rows"
-    assert stream.getvalue() == f"\r{first}\r{last.ljust(len(first))}"
-    progress.remove()
-    assert stream.getvalue().endswith(f"\r{' ' * len(last)}\r")
+class Seen:
+    """View that keeps what it shows."""
+
+    def __init__(self) -> None:
+        """Show nothing yet."""
+        self.bars: list[Bar] = []
+        self.removed = 0
+
+    def show(self, bar: Bar) -> None:
+        """Keep a bar."""
+        self.bars.append(bar)
+
+    def remove(self) -> None:
+        """Count a removal."""
+        self.removed += 1
 
 
-def test_an_unknown_number_has_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And no line is longer than the terminal; none of no rows divides by them."""
+def test_a_line_has_a_bar_where_there_is_room() -> None:
+    """Otherwise the words alone, which are cut last; none of no rows divides by them."""
+    bar = Bar(1, 4, "9 credits left, waiting")
+    line = "[#####...............] 1/4 rows, 9 credits left, waiting"
+    assert bar.line(len(line)) == line
+    assert bar.line(len(line) - 1) == "1/4 rows, 9 credits left, waiting"
+    assert bar.line(9) == "1/4 rows,"
+    assert bar.line(-1) == ""
+    assert Bar(0, 0).line(80) == f"[{'#' * 20}] 0/0 rows"
+    assert Bar(1_234, None, "waiting").line(80) == "1,234 rows, waiting"
+
+
+def test_a_line_is_printed_over_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each begins at the start of the line, and leaves nothing of a longer one."""
     monkeypatch.setenv("COLUMNS", "21")
     stream = io.StringIO()
-    Progress(stream).show(1_234, "12 credits left, waiting")
-    assert stream.getvalue() == "\r1,234 rows, 12 credi"
-    Progress(stream, 0).show(0, "")
+    view = PrintedBar(stream)
+    view.show(Bar(1, 4, "9 credits left"))
+    view.show(Bar(2, 4))
+    view.remove()
+    first, last = "1/4 rows, 9 credits ", "2/4 rows"
+    blank = " " * len(last)
+    assert stream.getvalue() == f"\r{first}\r{last.ljust(len(first))}\r{blank}\r"
+    PrintedBar(None).show(Bar(1, 2))
 
 
-def test_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is drawn; for a person it is standard error."""
-    with Progress.shown(3, is_watched=False) as progress:
-        progress.show(3, "")
-    assert capsys.readouterr() == ("", "")
-    with Progress.shown(3, is_watched=True) as progress:
-        progress.show(3, "")
-    assert "3/3 rows" in capsys.readouterr().err
+def test_it_is_drawn_from_time_to_time() -> None:
+    """A moment later nothing is drawn, but for the last row; nothing is drawn twice."""
+    view = Seen()
+    with Progress.shown(4, view) as progress:
+        progress.show(1, "waiting")
+        progress.show(2, "")
+        progress.show(4, "")
+        progress.show(4, "")
+        assert progress.is_shown
+    assert view.bars == [Bar(1, 4, "waiting"), Bar(4, 4)]
+    # A thread that nobody waits for draws nothing behind the end.
+    progress.show(4, "late")
+    progress.remove()
+    assert (len(view.bars), view.removed) == (2, 1)
+
+
+def test_nothing_is_drawn_where_nothing_is_to_be_done() -> None:
+    """So a map whose rows are all answered leaves no trace; a program sees nothing at all."""
+    view = Seen()
+    with Progress.shown(4, view) as progress:
+        progress.show(4, "")
+    assert (view.bars, view.removed) == ([], 0)
+    with Progress.shown(4, None) as progress:
+        progress.show(1, "")
+        assert not progress.is_shown

@@ -35,7 +35,7 @@ def test_each_row_is_asked_once(rig: Rig) -> None:
     looks: list[None] = []
     job.pool.start()
     job.pool.ask(job.to_ask, lambda: looks.append(None))
-    job.pool.close()
+    job.pool.close(lambda: None)
     assert (job.pool.gate.sent, job.pool.answers.answered) == (3, 3)
     assert {reply.text for reply in rig.kept().values()} == {"A", "B", "C"}
     assert looks
@@ -60,7 +60,7 @@ def test_a_stopped_pool_asks_nothing(rig: Rig) -> None:
     job.pool.start()
     job.pool.run.stop()
     job.pool.ask(job.to_ask, lambda: None)
-    job.pool.close()
+    job.pool.close(lambda: None)
     assert (job.pool.gate.sent, job.pool.run.error) == (0, None)
 
 
