@@ -532,8 +532,8 @@ def test_in_a_cell(shell: Shell, emulator: Emulator, tmp_path: Path) -> None:
     assert ran.printed == ran.warned == ""
     assert [reply.text for reply in shell["replies"]] == ["a", "b"]
     assert len(emulator.requests) == 2
-    ran = shell.do(code.format(", yes=True, file='others.jsonl'"))
-    assert "2/2" in ran.warned or "2/2" in repr(ran.messages)
+    ran = shell.page(code.format(", yes=True, file='others.jsonl'"), "one")
+    assert "2/2 rows" in repr(ran.messages)
 
 
 def test_an_interrupt_of_the_question(
