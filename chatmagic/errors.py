@@ -91,6 +91,9 @@ class _ErrorBase(BaseException):
         self.credits = credits
         self.reply = reply
         self.retry_after = retry_after
+        self.retry_soonest: datetime | None = None
+        """The time to ask again if ``retry_after`` comes from a number without a unit, which may be
+        milliseconds and not seconds; ``None`` for any other."""
         super().__init__(self.message)
 
     def alone(self) -> Self:

@@ -62,18 +62,33 @@ def _inner_values(error: Mapping[str, Any]) -> Iterator[object]:
                     yield place.get(name)
 
 
+def object_in_text(text: str) -> Mapping[str, Any] | None:
+    """Return the JSON object that a text holds; ``None`` for none, or in a long text.
+
+    Args:
+        text: an explanation, or the answer of another service.
+    """
+    start = text.find("{")
+    if start < 0 or len(text) > _LONGEST:
+        return None
+    try:
+        value: Mapping[str, Any] = json.JSONDecoder(strict=False).raw_decode(text, start)[0]
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
 def _in_text(text: str, depth: int = _DEPTH) -> tuple[str | None, str]:
     """Return the message of an error that a text holds, and the text before it."""
     before, brace, rest = text.partition("{")
     if not brace or not depth or len(text) > _LONGEST:
         return None, ""
-    try:
-        value, _ = json.JSONDecoder(strict=False).raw_decode(brace + rest)
-    except (ValueError, RecursionError):
+    value = object_in_text(text)
+    if value is not None:
+        message = _cause(value, depth - 1)
+    else:
         written = re.search(_WRITTEN, rest)
         message = None if written is None else written[1] or written[2]
-    else:
-        message = _cause(value, depth - 1)
     return message or None, before.strip(" \n\t-:([")
 
 

@@ -324,7 +324,23 @@ def _completed(error: ChatError, failure: _Failure) -> ChatError:
         if wait.words or error.advice == sentences(_UNSENT):
             error.advice = sentences(error.advice, wait.words or _LATER)
     error.retry_after = wait.until
+    error.retry_soonest = _soonest(failure, wait.until, is_limit=isinstance(error, RateLimitError))
     return error
+
+
+def _soonest(failure: _Failure, until: datetime | None, *, is_limit: bool) -> datetime | None:
+    """Return the time to ask again if a number without a unit is milliseconds, and not seconds.
+
+    Args:
+        failure: the answer.
+        until: the time if it is seconds; ``None`` if the answer names none.
+        is_limit: whether the answer refused for a limit.
+    """
+    if until is None or until - failure.answer.now <= _SOON:
+        return None
+    wait = _wait_for_limit if is_limit else _wait_after_failure
+    soonest = wait(failure, in_milliseconds=True).until
+    return soonest if soonest is not None and soonest < until else None
 
 
 class _Wait(NamedTuple):
@@ -344,10 +360,10 @@ class _Wait(NamedTuple):
         return cls(until, None if until is None else _wait_words(until, answer.now))
 
 
-def _wait_for_limit(failure: _Failure) -> _Wait:
+def _wait_for_limit(failure: _Failure, *, in_milliseconds: bool = False) -> _Wait:
     """Return the wait of an answer that refused for a limit."""
     answer = failure.answer
-    named = _named_wait(failure)
+    named = _named_wait(failure, in_milliseconds=in_milliseconds)
     left = _until_reset(failure.credits)
     # The explanation may say the time of the reset, too.
     if left is not None and (named is None or abs(named - answer.now - left) < _SECOND):
@@ -356,26 +372,32 @@ def _wait_for_limit(failure: _Failure) -> _Wait:
         return _Wait.of(reset, answer) if is_soon else _Wait(reset, _AFTER)
     if named is None:
         fields = retry_time.time_fields(failure.body.source)
-        named = retry_time.limit_reset(answer.headers, answer.now, fields)
+        named = retry_time.limit_reset(
+            answer.headers, answer.now, fields, in_milliseconds=in_milliseconds
+        )
     return _Wait.of(named, answer)
 
 
-def _wait_after_failure(failure: _Failure) -> _Wait:
+def _wait_after_failure(failure: _Failure, *, in_milliseconds: bool = False) -> _Wait:
     """Return the wait of any other answer, such as one of an overload."""
     answer = failure.answer
-    named = _named_wait(failure)
+    named = _named_wait(failure, in_milliseconds=in_milliseconds)
     if named is None and answer.status in _OVERLOADED:
-        named = retry_time.limit_reset(answer.headers, answer.now, is_failure=True)
+        named = retry_time.limit_reset(
+            answer.headers, answer.now, is_failure=True, in_milliseconds=in_milliseconds
+        )
     return _Wait.of(named, answer)
 
 
-def _named_wait(failure: _Failure) -> datetime | None:
+def _named_wait(failure: _Failure, *, in_milliseconds: bool) -> datetime | None:
     """Return the time at which an answer says to ask again; ``None`` if it says none."""
     answer = failure.answer
     body = failure.body
     fields = retry_time.time_fields(body.source)
     words = body.message or body.error or failure.text or ""
-    return retry_time.retry_after(answer.headers, answer.now, fields, words)
+    return retry_time.retry_after(
+        answer.headers, answer.now, fields, words, in_milliseconds=in_milliseconds
+    )
 
 
 def _until_reset(credits: Credits | None) -> timedelta | None:

@@ -15,13 +15,15 @@ import math
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from chatmagic import _json
 from chatmagic.protocol.credits import JOINT, Headers, date, header_value, http_date
+from chatmagic.protocol.nested_errors import object_in_text
 
 Field = tuple[str, str]
 """Field of a body that may tell a time: its name in small letters and digits, and its value."""
@@ -162,8 +164,39 @@ _LIMIT_ITEM: Final = (
 )
 
 
+_MILLISECOND: Final = 0.001
+_HAS_UNIT: Final = r"seconds?|secs?|retryafter$|^ratelimitreset$"
+"""Names whose plain numbers are seconds: by themselves, RFC 9110, or the draft of RateLimit."""
+SHORTEST_DOUBT: Final = 60.0
+"""Seconds above which a number without a unit may be milliseconds instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How the values of an answer are read.
+
+    Args:
+        written: the time at which the answer was written.
+        in_milliseconds: whether a long time that is a number without a unit is one of
+            milliseconds, as MuleSoft has it in ``x-ratelimit-reset``.
+    """
+
+    written: datetime
+    in_milliseconds: bool
+
+    @classmethod
+    def of(cls, headers: Headers, now: datetime, *, in_milliseconds: bool) -> Self:
+        """Return the reading of an answer that arrived at a time."""
+        return cls(date(headers) or now.astimezone(UTC), in_milliseconds)
+
+
 def retry_after(
-    headers: Headers, now: datetime, fields: Iterable[Field] = (), words: str = ""
+    headers: Headers,
+    now: datetime,
+    fields: Iterable[Field] = (),
+    words: str = "",
+    *,
+    in_milliseconds: bool = False,
 ) -> datetime | None:
     """Return the time from which to ask again that an answer names, by this machine's clock.
 
@@ -172,6 +205,8 @@ def retry_after(
         now: the time of the response's arrival, aware, from which a wait is counted.
         fields: the fields of the body, of :func:`time_fields`.
         words: the body's explanation for people.
+        in_milliseconds: whether numbers of more than a minute whose unit is not known are
+            milliseconds; else they are seconds.
 
     Returns:
         The time, with plain seconds rounded up; ``None`` if nothing names one, or only one that is
@@ -181,10 +216,10 @@ def retry_after(
     named = [name for name in names if re.fullmatch(_RETRY_NAME, _folded(name))]
     # Milliseconds are the more exact value of the same wait.
     named.sort(key=lambda name: not name.endswith("ms"))
-    written = date(headers) or now.astimezone(UTC)
-    waits = [_header(headers, name, written) for name in named]
-    waits += [_wait(value, written, name) for name, value in fields if _is_retry(name)]
-    waits.append(_in_words(words[:LONGEST_WORDS], written))
+    reading = _Reading.of(headers, now, in_milliseconds=in_milliseconds)
+    waits = [_header(headers, name, reading) for name in named]
+    waits += [_wait(value, reading, name) for name, value in fields if _is_retry(name)]
+    waits.append(_in_words(words[:LONGEST_WORDS], reading))
     return _first(waits, now)
 
 
@@ -194,6 +229,7 @@ def limit_reset(
     fields: Iterable[Field] = (),
     *,
     is_failure: bool = False,
+    in_milliseconds: bool = False,
 ) -> datetime | None:
     """Return the time at which a limit ends that a refusal for it names, by this machine's clock.
 
@@ -206,21 +242,22 @@ def limit_reset(
         fields: as for :func:`retry_after`.
         is_failure: whether the answer is a failure and not a refusal for a limit, so that only an
             exhausted limit can be its reason.
+        in_milliseconds: as for :func:`retry_after`.
 
     Returns:
         As for :func:`retry_after`.
     """
-    written = date(headers) or now.astimezone(UTC)
-    waits = [_wait(value, written, name) for name, value in fields if not _is_retry(name)]
+    reading = _Reading.of(headers, now, in_milliseconds=in_milliseconds)
+    waits = [_wait(value, reading, name) for name, value in fields if not _is_retry(name)]
     exhausted: list[timedelta | None] = []
     others: list[timedelta | None] = []
     for name in dict.fromkeys(name.lower() for name, _ in headers):
         folded = _folded(name)
         if folded == "ratelimit":
             text = next(value for key, value in headers if key.lower() == name)
-            limits = list(_limits(text[: LONGEST_VALUE * 10], written))
+            limits = list(_limits(text[: LONGEST_VALUE * 10], reading))
         elif re.fullmatch(_RESET_NAME, folded) and not _is_retry(folded):
-            limits = _resets(headers, name, written)
+            limits = _resets(headers, name, reading)
         else:
             continue
         for left, wait in limits:
@@ -233,6 +270,8 @@ def limit_reset(
 
 def time_fields(value: object) -> tuple[Field, ...]:
     """Return the fields of a body that may tell a time, by their names.
+
+    A gateway passes the answer of another service on as a text, whose fields count, too.
 
     Args:
         value: parsed JSON, searched to a limit.
@@ -249,7 +288,8 @@ def time_fields(value: object) -> tuple[Field, ...]:
             held = item.values()
         elif isinstance(item, list):
             held = item
-        waiting += [inner for inner in held if isinstance(inner, Mapping | list)]
+        parsed = (object_in_text(inner) if isinstance(inner, str) else inner for inner in held)
+        waiting += [inner for inner in parsed if isinstance(inner, Mapping | list)]
     return tuple(fields)
 
 
@@ -299,13 +339,13 @@ def _is_retry(name: str) -> bool:
     return re.fullmatch(_RETRY_NAME, name) is not None
 
 
-def _header(headers: Headers, name: str, written: datetime) -> timedelta | None:
+def _header(headers: Headers, name: str, reading: _Reading) -> timedelta | None:
     """Return the wait that a header names; ``None`` if its values differ."""
-    return header_value(headers, name, partial(_wait, written=written, name=_folded(name)))
+    return header_value(headers, name, partial(_wait, reading=reading, name=_folded(name)))
 
 
 def _resets(
-    headers: Headers, name: str, written: datetime
+    headers: Headers, name: str, reading: _Reading
 ) -> list[tuple[float | None, timedelta | None]]:
     """Return what is left of each limit that a header names, and the wait for its end.
 
@@ -316,7 +356,7 @@ def _resets(
     known = [_number(text) for text in left] if len(left) == len(values) else [None] * len(values)
     if len(values) > 1 and len(left) == 1:
         known = [_number(left[0])] * len(values)
-    waits = [_wait(text, written, _folded(name)) for text in values]
+    waits = [_wait(text, reading, _folded(name)) for text in values]
     return list(zip(known, waits, strict=True))
 
 
@@ -332,12 +372,12 @@ def _number(text: str) -> float | None:
     return float(text) if re.fullmatch(_NUMBER, text) else None
 
 
-def _wait(text: str, written: datetime, name: str) -> timedelta | None:
+def _wait(text: str, reading: _Reading, name: str) -> timedelta | None:
     """Return the wait that a value names.
 
     Args:
         text: a number, a duration or a time.
-        written: the time at which the answer was written.
+        reading: how values are read.
         name: the folded name of the value, which may name the unit of a number.
     """
     text, _, _ = text.partition(";")  # parameters, as of a jitter or a window
@@ -350,19 +390,27 @@ def _wait(text: str, written: datetime, name: str) -> timedelta | None:
             return _duration(text)
         until = _json.timestamp(text.upper().replace(" UTC", "Z")) or http_date(text)
         until = until or _date_with_zone(text)
-        return None if until is None else until - written
+        return None if until is None else until - reading.written
     unit = 1.0
     if re.search(f"{_MILLISECONDS}$|{_MILLISECONDS}(?:beforenext|remaining|left)$", name):
-        unit = 0.001
+        unit = _MILLISECOND
     elif re.search("minutes?$", name) and _is_retry(name):
         unit = 60.0
+    elif reading.in_milliseconds and _may_be_milliseconds(text, number, name):
+        unit = _MILLISECOND
     if number * unit <= _YEAR.total_seconds():
         return timedelta(seconds=number * unit if unit < 1 else math.ceil(number * unit))
     for per_second in _PER_SECOND:
-        since = number / per_second - (written - _EPOCH).total_seconds()
+        since = number / per_second - (reading.written - _EPOCH).total_seconds()
         if abs(since) <= _YEAR.total_seconds():
             return timedelta(seconds=since)
     return None
+
+
+def _may_be_milliseconds(text: str, number: float, name: str) -> bool:
+    """Return whether a long time has no unit; one with a fraction has it, and so has a date."""
+    is_long = SHORTEST_DOUBT < number <= _YEAR.total_seconds()
+    return is_long and "." not in text and name != "" and re.search(_HAS_UNIT, name) is None
 
 
 def _date_with_zone(text: str) -> datetime | None:
@@ -390,16 +438,16 @@ def _seconds_of(unit: str) -> float:
     return next(seconds for words, seconds in units if re.fullmatch(f"(?ai){words}", unit))
 
 
-def _in_words(words: str, written: datetime) -> timedelta | None:
+def _in_words(words: str, reading: _Reading) -> timedelta | None:
     """Return the wait that a sentence names."""
     words = re.sub(_NUMBER_WORD, lambda match: _NUMBER_WORDS[match[0].lower()], words)
     for pattern in (_WORDS, _BARE_WORDS, _WORDS_BEHIND):
         if match := re.search(pattern, words):
-            wait = _wait(match["when"], written, "")
+            wait = _wait(match["when"], reading, "")
             return wait if _is_near(wait) or not re.fullmatch(_LOCAL, match["when"]) else None
     for match in [*re.finditer(_ANNOUNCED, words), *re.finditer(_AT_THE_END, words)]:
         before = words[max(match.start() - LONGEST_VALUE, 0) : match.start()]
-        wait = _wait(match["when"], written, "")
+        wait = _wait(match["when"], reading, "")
         if _is_near(wait) and re.search(_NOT_ANNOUNCED, before) is None:
             return wait
     return None
@@ -413,7 +461,7 @@ def _is_near(wait: timedelta | None) -> bool:
     return wait is not None and wait <= _LONGEST_ANNOUNCED
 
 
-def _limits(text: str, written: datetime) -> Iterator[tuple[float | None, timedelta | None]]:
+def _limits(text: str, reading: _Reading) -> Iterator[tuple[float | None, timedelta | None]]:
     """Return what is left of each limit of a ``RateLimit`` field, and the wait for its end.
 
     Drafts 3 to 7 name one limit (``limit=9, remaining=0, reset=5``), later ones a list of them
@@ -425,4 +473,4 @@ def _limits(text: str, written: datetime) -> Iterator[tuple[float | None, timede
         left = items.get("remaining", items.get("r"))
         seconds = items.get("reset", items.get("t"))
         if seconds is not None:
-            yield None if left is None else float(left), _wait(seconds, written, "reset")
+            yield None if left is None else float(left), _wait(seconds, reading, "ratelimitreset")

@@ -403,6 +403,27 @@ def test_a_wait_is_read_from_headers_and_bodies(
 
 
 @pytest.mark.parametrize(
+    ("status", "headers", "soonest"),
+    [
+        (429, [("X-RateLimit-Reset", "19100")], 19.1),
+        (503, [("X-RateLimit-Reset", "19100"), ("X-RateLimit-Remaining", "0")], 19.1),
+        (500, [("X-Retry-In", "19100")], 19.1),
+        (429, [("X-RateLimit-Reset", "60")], None),
+        (429, [("X-RateLimit-Reset", "5h")], None),
+        (429, [("Retry-After", "3600"), ("X-RateLimit-Reset", "19100")], None),
+        (429, [], None),
+    ],
+)
+def test_a_number_without_a_unit_names_two_times(
+    status: int, headers: list[tuple[str, str]], soonest: float | None
+) -> None:
+    """The later one is shown."""
+    error = told(status, b"{}", headers)
+    when = None if soonest is None else NOW + timedelta(seconds=soonest)
+    assert error.retry_soonest == when
+
+
+@pytest.mark.parametrize(
     ("message", "event"),
     [
         ("Unexpected endpoint or method. (POST /api/chat)", "There is no chat service at this"),

@@ -189,6 +189,10 @@ def test_a_sentence_names_a_wait(words: str, wait: float | None) -> None:
         ({"retry_after": True, "reset": None, "retry": "yes"}, None, None),
         ({"retryable": 1, "presets": 5, "quota_reset_window": 3600}, None, None),
         ("retry_after", None, None),
+        # A gateway has the answer of another service as a text.
+        ({"error": {"metadata": {"raw": '{"details": [{"retryDelay": "17s"}]}'}}}, 17, None),
+        ({"error": {"message": 'Upstream - {"retry_after": 3}\n'}}, 3, None),
+        ({"error": {"message": "Upstream - {retry_after: 3}"}}, None, None),
     ],
 )
 def test_a_body_names_a_wait(body: object, wait: float | None, reset: float | None) -> None:
@@ -406,6 +410,40 @@ def test_a_refusal_names_a_wait_in_any_form(header: str, body: object, words: st
 def test_numbers_may_be_words(words: str, wait: float | None) -> None:
     """And the language may be another one."""
     assert seconds(retry_time.retry_after([], NOW, (), words)) == wait
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "wait", "in_milliseconds"),
+    [
+        ("x-ratelimit-reset: 19100", None, 19_100, 19.1),
+        ("X-Rate-Limit-Reset: 850", None, 850, 0.85),
+        ("x-ratelimit-reset: 60", None, 60, 60),
+        ("", {"details": {"tryAgainIn": 9000}}, 9_000, 9),
+        ("", {"resets_at": 1767259805}, 5, 5),
+        # These have a unit.
+        ("Retry-After: 3600", None, 3_600, 3_600),
+        ("RateLimit-Reset: 3600", None, 3_600, 3_600),
+        ('RateLimit: "day";r=0;t=3600', None, 3_600, 3_600),
+        ("x-ratelimit-reset-requests-day: 33011.38", None, 33_012, 33_012),
+        ("x-ratelimit-reset: 1h", None, 3_600, 3_600),
+        ("", {"retry_after": 3_600}, 3_600, 3_600),
+        ("", {"resets_in_seconds": 3_600}, 3_600, 3_600),
+        ("", {"retry_after_minutes": 90}, 5_400, 5_400),
+        ("", {"message": "Retry-After: 3600"}, 3_600, 3_600),
+    ],
+)
+def test_a_long_time_without_a_unit_may_be_milliseconds(
+    header: str, body: dict[str, str] | None, wait: float, in_milliseconds: float
+) -> None:
+    """As MuleSoft has it; a short one is waited for in any case."""
+    headers = pairs(header) if header else []
+    fields = retry_time.time_fields(body)
+    words = "" if body is None else str(body.get("message", ""))
+    for reads_milliseconds, seconds_read in ((False, wait), (True, in_milliseconds)):
+        until = retry_time.retry_after(
+            headers, NOW, fields, words, in_milliseconds=reads_milliseconds
+        ) or retry_time.limit_reset(headers, NOW, fields, in_milliseconds=reads_milliseconds)
+        assert seconds(until) == seconds_read
 
 
 APISIX = "X-AI-RateLimit-Remaining-a: 0\nX-AI-RateLimit-Reset-a: 5"

@@ -102,11 +102,11 @@ class Gate:
             problem: the failure; if it is not waited for, its advice says so.
             passage: the passage of its request.
         """
-        until = problem.retry_after
-        wait = None if until is None else (until - datetime.now(UTC)).total_seconds()
+        wait = _seconds_until(problem.retry_after)
+        soonest = _seconds_until(problem.retry_soonest)
         with self.run.changed:
             now = self.run.clock.now()
-            if self._pace.refused(passage.pauses, wait, now):
+            if self._pace.refused(passage.pauses, wait, now, soonest):
                 pause = timedelta(seconds=self._pace.paused_until - now)
                 self.run.waiting = f"{_reason(problem)}: waiting until {_second(pause)} UTC"
                 return True
@@ -134,6 +134,11 @@ class Gate:
             if is_any:
                 self.run.wait(NAP)
             return is_any
+
+
+def _seconds_until(when: datetime | None) -> float | None:
+    """Return the seconds until a time; ``None`` for none."""
+    return None if when is None else (when - datetime.now(UTC)).total_seconds()
 
 
 def _reason(problem: Problem) -> str:

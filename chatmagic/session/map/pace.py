@@ -83,14 +83,20 @@ class Pace:
         self.unanswered = 0
         self._most = min(self._most + 1, self._workers)
 
-    def refused(self, pauses: int, wait: float | None, now: float) -> bool:
+    def refused(
+        self, pauses: int, wait: float | None, now: float, soonest: float | None = None
+    ) -> bool:
         """Let all requests wait because of a refusal; return whether the map goes on.
 
         Args:
             pauses: number of pauses before the request, by :meth:`begin`.
             wait: the seconds that the refusal names; ``None`` or 0 and less if it names none.
             now: the time.
+            soonest: the seconds if ``wait`` is in fact milliseconds; they are tried first, once.
         """
+        is_first = not self.unanswered or pauses < self._pauses
+        if soonest is not None and is_first:
+            wait = soonest
         wait = 0.0 if wait is None else wait
         if wait > SHORT and not self._waits:
             return False

@@ -95,7 +95,7 @@ class RowSender:
             answer = self._exchange(sending)
         problem = answer.problem
         if self.pause is not None and isinstance(problem, ChatError) and is_refusal(problem):
-            self.pause.extend(problem.retry_after)
+            self.pause.extend(problem.retry_soonest or problem.retry_after)
         self.ledger.note_tokens(request, answer.reply)
         return answer.whole()
 

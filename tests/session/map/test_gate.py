@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,20 @@ def test_what_was_not_done_is_asked_again(rig: Rig, error: Callable[[], ChatErro
     assert rig.asking.asked == [*"abbbbb"]
     assert sum(clock.waits) == pytest.approx(1 + 2 + 4 + 8)
     assert [reply.error for reply in rig.kept().values()] == [None] * 2
+
+
+def test_a_time_without_a_unit_is_tried_as_milliseconds(rig: Rig) -> None:
+    """A window of 20 s that MuleSoft names as 20,000 does not end a map."""
+
+    def twice() -> RateLimitError:
+        error = limited(20_000)
+        error.retry_soonest = datetime.now(UTC) + timedelta(seconds=20)
+        return error
+
+    rig.clock = clock = FakeClock()
+    rig.job(list("ab"), Refusing(twice, b=1), workers=1).run(is_watched=False)
+    assert rig.asking.asked == [*"abb"]
+    assert 0 < sum(clock.waits) <= 20
 
 
 @pytest.mark.parametrize("error", NOTHING_DONE)

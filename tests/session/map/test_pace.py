@@ -62,6 +62,22 @@ def test_a_time_that_is_named_counts() -> None:
     assert pauses(Pace(4, waits=True), 3_600, 3) == [3_600] * 3
 
 
+def test_milliseconds_are_tried_first_where_a_time_has_no_unit() -> None:
+    """If they do not help, the time was one of seconds, for all that are sent after the pause."""
+    for waits in (False, True):
+        pace = Pace(4, waits=waits)
+        begun = [pace.begin() for _ in range(2)]
+        assert pace.refused(begun[0], 19_100, 0.0, 19.1)
+        assert pace.refused(begun[1], 19_100, 0.5, 19.1)
+        assert pace.paused_until == 19.6
+        again = pace.begin()
+        assert pace.refused(again, 19_080, 20.0, 19.08) is waits
+        assert not waits or pace.paused_until == 19_100
+    pace.answered()
+    assert pace.refused(pace.begin(), 19_100, 30_000.0, 19.1)
+    assert pace.paused_until == 30_019.1
+
+
 def test_an_answer_begins_the_count_anew() -> None:
     """However many waves of refusals come in all."""
     pace = Pace(1)

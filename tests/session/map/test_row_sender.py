@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from row_service import RowService
 import chatmagic
 from chatmagic.client.current_exchange import CURRENT
 from chatmagic.client.halt import Halt
-from chatmagic.models import Message
+from chatmagic.errors import RateLimitError
+from chatmagic.models import Message, Reply
 from chatmagic.protocol.request import Request
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.session.ask import Ask
@@ -23,6 +25,7 @@ from chatmagic.session.environment import Environment
 from chatmagic.session.exchange import Answer, Sending
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.map.row_sender import RowSender
+from chatmagic.session.map.shared_files import PAUSE, FolderPause
 
 
 def test_a_row_is_sent_through_the_links(tmp_path: Path) -> None:
@@ -79,3 +82,24 @@ def test_requests_are_under_way_together(*, is_given: bool) -> None:
                 assert [*pool.map(send, range(2))] == ["ABCD", "ABCD"]
     assert holds_lock == [not is_given] * 4
     assert CURRENT.work_lock is None
+
+
+@pytest.mark.parametrize("sooner", [0, 30])
+def test_the_soonest_time_of_a_refusal_is_shared(tmp_path: Path, sooner: float) -> None:
+    """With the other processes of the folder, as this one tries it, too."""
+    later = datetime.now(UTC) + timedelta(seconds=55)
+    error = RateLimitError("Wait.", status=429, retry_after=later)
+    error.retry_soonest = later - timedelta(seconds=sooner) if sooner else None
+
+    def refuse(sending: Sending, proceed: Callable[[Sending], Answer]) -> Answer:
+        del sending, proceed
+        return Answer(Reply(""), problem=error)
+
+    request = Request((Message("user", "abcd"),))
+    with chatmagic.Client(transport=RowService()) as client:
+        sender = RowSender(Environment(), Ledger(), ClientPool(client), [refuse])
+        sender.pause = FolderPause(tmp_path, 60)
+        with sender.connect() as own, pytest.raises(RateLimitError):
+            sender.send(own, request, "digest", Ask("{{ it }}"), Halt())
+    until = (tmp_path / PAUSE).stat().st_mtime
+    assert until == pytest.approx(later.timestamp() - sooner, abs=0.01)
