@@ -115,9 +115,11 @@ _WORDS: Final = (
 _BARE_WORDS: Final = (
     r"(?ai)\b(?:(?:retry|again)[ _-]?(?:after|in|delay)(?:[ _-]?(?:in )?seconds)?(?=[\s:={(\"'])"
     r"|(?:retry|wait)(?=\s?[:=])|reached(?=\|))[\s:={(\"'|]{1,9}(?:seconds:\s)?"
-    r"(?P<when>\d{1,13}(?:\.\d{1,9})?)\b(?!,\d)"
+    r"(?P<when>\d{1,13}(?:\.\d{1,9})?)\b(?![,:]\d)"
 )
 """A number without its unit, which only these words announce; "reached|1767259805" of Claude."""
+_OF_DAY: Final = r"(?i)\b(?:at|until|on)\W*\Z"
+"""Words before a clock that is a time of day, of some zone, and no duration."""
 _WORDS_BEHIND: Final = (
     rf"(?ai)(?P<when>{_DURATION})(?:\s(?:remaining|left|until|before|to wait|from now|later"
     r"|cool[ -]?down|(?:and|then) (?:re)?try)\b|\s?(?:[之以]?[后後]|후|お待ち))"
@@ -443,8 +445,12 @@ def _in_words(words: str, reading: _Reading) -> timedelta | None:
     words = re.sub(_NUMBER_WORD, lambda match: _NUMBER_WORDS[match[0].lower()], words)
     for pattern in (_WORDS, _BARE_WORDS, _WORDS_BEHIND):
         if match := re.search(pattern, words):
-            wait = _wait(match["when"], reading, "")
-            return wait if _is_near(wait) or not re.fullmatch(_LOCAL, match["when"]) else None
+            when = match["when"]
+            is_of_day = re.fullmatch(f"(?a){_CLOCK}", when) and re.search(
+                _OF_DAY, words[: match.start("when")]
+            )
+            wait = None if is_of_day else _wait(when, reading, "")
+            return wait if _is_near(wait) or not re.fullmatch(_LOCAL, when) else None
     for match in [*re.finditer(_ANNOUNCED, words), *re.finditer(_AT_THE_END, words)]:
         before = words[max(match.start() - LONGEST_VALUE, 0) : match.start()]
         wait = _wait(match["when"], reading, "")

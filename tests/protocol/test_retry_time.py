@@ -404,6 +404,12 @@ def test_a_refusal_names_a_wait_in_any_form(header: str, body: object, words: st
         ("Your limit will reset at 2026-01-01 17:30:05", None),
         ("Your limit will reset at 2026-01-01 17:30:05 UTC", 28_805),
         ("Retry at 9767259805", None),
+        # A time of day is no duration, and one of minutes and seconds no number.
+        ("The limit resets at 10:00:00 UTC", None),
+        ("Wait until 10:00:00.", None),
+        ("Try again in 01:02:03", 3_723),
+        ("Retry after 00:00:30", 30),
+        ("Try again in 10:30", None),
         ("Try again in 1,500 ms", None),
     ],
 )
