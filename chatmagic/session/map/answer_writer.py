@@ -80,7 +80,8 @@ class AnswerWriter:
         is_over = False
         while not is_over:
             taken = [self._written.get()]
-            time.sleep(GATHER)
+            if taken[0] is not None:
+                time.sleep(GATHER)
             while not self._written.empty():
                 taken.append(self._written.get())
             is_over = None in taken

@@ -84,23 +84,26 @@ class RowPool:
                 later each start would wait for the requests of the others.
         """
         client = self._open.enter_context(self._sender.connect())
-        for _ in range(min(known, self._workers)):
-            self._add_thread(client)
-        self._hand_out(client, rows, while_waiting)
+        self._hand_out(client, rows, while_waiting, known)
         while self._ends_all(while_waiting) and (put_off := self.asker.take_put_off()):
             self._free(2 * self._workers)
-            self._hand_out(client, put_off, while_waiting)
+            self._hand_out(client, put_off, while_waiting, len(put_off))
 
     def _hand_out(
-        self, client: Client, rows: Iterable[Row], while_waiting: Callable[[], object]
+        self, client: Client, rows: Iterable[Row], while_waiting: Callable[[], object], known: int
     ) -> None:
-        """Give rows to the threads, each as soon as it has a place."""
+        """Give rows to threads, each as soon as it has a place; then let the threads end."""
+        number = min(known, self._workers)
+        for _ in range(number):
+            self._add_thread(client)
         for row in rows:
             if not self._takes_place(while_waiting):
-                return
-            if len(self._threads) < self._workers:
+                break
+            if number < self._workers:
                 self._add_thread(client)
+                number += 1
             self._given.put(row)
+        self._end_threads(number)
 
     def _ends_all(self, while_waiting: Callable[[], object]) -> bool:
         """Wait for all rows that were handed out; return whether the run goes on."""
@@ -112,7 +115,7 @@ class RowPool:
         Args:
             while_waiting: called again and again meanwhile.
         """
-        self._given.put(None)
+        self._end_threads(len(self._threads))
         for thread in self._threads:
             while thread.is_alive():
                 while_waiting()
@@ -127,6 +130,14 @@ class RowPool:
         )
         self._threads.append(thread)
         thread.start()
+
+    def _end_threads(self, number: int) -> None:
+        """Let so many threads end when no row is left, though others are under way.
+
+        Hundreds that end together hold up the end of a map. More may be named than there are.
+        """
+        for _ in range(number):
+            self._given.put(None)
 
     def _takes_place(self, while_waiting: Callable[[], object]) -> bool:
         """Take the place of a row that is handed out; return whether the run goes on."""
@@ -151,7 +162,6 @@ class RowPool:
         except BaseException as error:  # noqa: BLE001 - the job raises it
             log_swallowed(error)
             self.run.end(error)
-        self._given.put(None)
 
     def _ask_row(self, client: Client, row: Row) -> bool:
         """Ask one row, and store its line; return whether there is one."""

@@ -54,6 +54,24 @@ def test_all_threads_run_before_the_first_row_is_asked(rig: Rig) -> None:
     assert running[0] == 8
 
 
+def test_a_thread_without_a_row_ends_while_the_last_rows_are_under_way(rig: Rig) -> None:
+    """Hundreds that end together hold up the end of a map."""
+    ended: list[bool] = []
+
+    def answer(prompt: str, halt: Halt) -> str:
+        if prompt == "slow":
+            own = threading.current_thread()
+            threads = [each for each in threading.enumerate() if each.name == own.name]
+            for other in {*threads} - {own}:
+                other.join(PATIENCE)
+                ended.append(not other.is_alive())
+        return capitals(prompt, halt)
+
+    job = rig.job(["slow", "fast"], answer, workers=2)
+    job.run(is_watched=False)
+    assert all(ended)
+
+
 def test_a_stopped_pool_asks_nothing(rig: Rig) -> None:
     """It can be closed all the same."""
     job = rig.job([*"abc"], capitals)
