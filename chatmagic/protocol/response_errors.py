@@ -169,6 +169,8 @@ _IN_REPLY: Final[Sequence[tuple[str, _Rule]]] = (
     (_TOO_LONG_WORDS, _TOO_LONG),
     (_TOO_LARGE_WORDS, _TOO_LONG),
     (_KEY_WORDS, _BAD_KEY),
+    (r"(?i)\b(?:unauthori[sz]ed|not authori[sz]ed|login fail|authentication fail)", _BAD_KEY),
+    (r"(?i)\binsufficient[ _](?:balance|quota|credits?|funds)\b", _RULES[402]),
     (_LIMIT_WORDS, _LIMITED),
 )
 """Patterns of an error without a status, in place of a reply, and their rules."""

@@ -472,6 +472,8 @@ def test_an_error_in_a_reply_names_its_wait_in_its_body() -> None:
         ({"error": LARGE}, TooLongError, "too long for the service"),
         ({"error": SLOW}, RateLimitError, "the limit is reached"),
         ({"error": "Invalid API key"}, AuthenticationError, "did not accept the key"),
+        ({"error": "login fail"}, AuthenticationError, "did not accept the key"),
+        ({"error": "insufficient balance"}, RateLimitError, "too few credits"),
         (LIMIT, RateLimitError, "No credits left"),
     ],
 )
