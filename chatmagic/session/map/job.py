@@ -191,7 +191,8 @@ class Job:
         if self.template.repeats > 1:
             replies = together(replies, self.template.repeats)
             self._report_ties(sum(bool(reply.tied) for reply in replies))
-        return with_replies(self.rows.source, replies, self.template.columns)
+        template = self.template
+        return with_replies(self.rows.source, replies, template.columns, template.ask.form)
 
     def stop(self) -> None:
         """Begin no more rows. Those under way continue to their end."""

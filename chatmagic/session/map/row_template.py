@@ -26,7 +26,7 @@ from chatmagic.session import forms
 from chatmagic.session.ask import Ask
 from chatmagic.session.environment import Environment
 from chatmagic.session.map.job_head import JobHead
-from chatmagic.session.map.results import Columns
+from chatmagic.session.map.reply_columns import Columns
 from chatmagic.session.map.row_reply import SHORT, RowReply, replay_key
 from chatmagic.session.prepare import Setup, prepare
 from chatmagic.session.secret_check import environment_secrets

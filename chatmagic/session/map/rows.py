@@ -6,13 +6,16 @@ No library is imported here: a table is recognized by its methods.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Final
 
 from chatmagic.errors import InputError
+from chatmagic.safe_text import one_line
 
 IT: Final = "it"
 """Name of the whole row in a template."""
+_READ_TOGETHER: Final = 1_000
+"""Number of rows of pyarrow that are read together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,27 @@ class Rows:
         is_text = isinstance(self.source, str | bytes)
         is_mapping = isinstance(self.source, Mapping) and not are_columns(self.source)
         is_read = isinstance(self.source, Iterable) or is_table(self.source)
-        if is_read and not (is_text or is_mapping):
-            return
-        raise InputError(
-            f"The rows are a table, a list or another iterable, not {type(self.source).__name__}. "
-            "Nothing was sent.",
-            hint='The template comes first: chatmagic.map("Classify: {{ it }}", rows).',
-        )
+        if not is_read or is_text or is_mapping:
+            kind = type(self.source).__name__
+            raise InputError(
+                f"The rows are a table, a list or another iterable, not {kind}. Nothing was sent.",
+                hint=_hint(self.source),
+            )
+        self._refuse_two_of_a_name()
+
+    def _refuse_two_of_a_name(self) -> None:
+        """Raise an error if a name of a template could be either of two columns.
+
+        Raises:
+            InputError: it could.
+        """
+        names = names_of(self.source)
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(
+                f"Two columns have the name {one_line(twice)}. Nothing was sent.",
+                hint="Rename one of them.",
+            )
 
     @property
     def count(self) -> int | None:
@@ -61,6 +78,13 @@ class Rows:
         return _rows(self.source)
 
 
+def _hint(source: object) -> str:
+    """Return what to do about rows that are no collection of rows."""
+    if isinstance(source, Mapping):
+        return "A dict of columns has a list for each column, all of one length."
+    return 'The template comes first: chatmagic.map("Classify: {{ it }}", rows).'
+
+
 def is_table(value: Any) -> bool:
     """Return whether a value is a DataFrame in memory, of pandas, polars or the like.
 
@@ -69,6 +93,15 @@ def is_table(value: Any) -> bool:
     """
     has_columns = isinstance(value, Sized) and hasattr(type(value), "columns")
     return has_columns and not is_lazy(value) and _reader(value) is not None
+
+
+def is_of_pandas(value: Any) -> bool:
+    """Return whether a value is a DataFrame or a Series of pandas, or of a library like it.
+
+    Args:
+        value: the rows as they were given.
+    """
+    return hasattr(type(value), "iloc") and (is_table(value) or is_series(value))
 
 
 def is_series(value: Any) -> bool:
@@ -128,9 +161,11 @@ def _reader(table: Any) -> Any:
         return table.iter_rows
     if hasattr(type(table), "itertuples"):
         return lambda: table.itertuples(index=False, name=None)
-    if hasattr(type(table), "to_batches"):  # of pyarrow
+    if hasattr(type(table), "to_pylist"):  # of pyarrow
         return lambda: (
-            tuple(row.values()) for batch in table.to_batches() for row in batch.to_pylist()
+            tuple(row.values())
+            for begin in range(0, len(table), _READ_TOGETHER)
+            for row in table.slice(begin, _READ_TOGETHER).to_pylist()
         )
     return None
 
@@ -144,15 +179,27 @@ def _rows(source: Any) -> Iterator[dict[str, Any]]:
         for number, item in enumerate(source):
             if isinstance(item, str | int | float):
                 yield {IT: item}
-            elif isinstance(item, Mapping):
-                yield {IT: item, **{str(name): value for name, value in item.items()}}
             elif is_table(item) or is_lazy(item):
                 raise InputError(
                     f"Row {number:,} is a table, a {type(item).__name__}.",
                     hint="Join the tables, or call a function of chatmagic.mapper(…) for each.",
                 )
             else:
-                yield {IT: item}
+                yield {IT: item, **{str(name): value for name, value in _values_of(item).items()}}
+
+
+def _values_of(item: Any) -> Mapping[Any, Any]:
+    """Return the values of a row by name; none if it has no names."""
+    if isinstance(item, Mapping):
+        return item
+    if is_dataclass(item) and not isinstance(item, type):
+        return {field.name: getattr(item, field.name) for field in fields(item)}
+    if hasattr(type(item), "_asdict"):  # a named tuple
+        return dict(item._asdict())
+    if hasattr(type(item), "model_fields"):  # of pydantic
+        return {name: getattr(item, name) for name in type(item).model_fields}
+    # A row of a DataFrame or of a database.
+    return dict(item) if hasattr(type(item), "keys") else {}
 
 
 def _named(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Columns of a mapper's result, each with one type, so that the parts of a table fit together.
+"""Columns of a result, each with one type, so that the parts of a table fit together.
 
 Texts are ``str``, numbers ``Int64`` and ``Float64``, truth values ``boolean``: in pandas the types
 of these names, which know missing values, in polars and pyarrow their own ones. A value of any
@@ -8,14 +8,14 @@ other form is a column of JSON texts, and repeats are lists of texts.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from enum import Enum
 from importlib import import_module
 from typing import Any, Final, Literal
 
 from chatmagic.conversation.question import Schema
-from chatmagic.session.map.results import Columns
+from chatmagic.session.map.reply_columns import Columns
 from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.rows import are_columns
 
@@ -30,6 +30,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
 }
 _POLARS: Final = {"str": "String", "Int64": "Int64", "Float64": "Float64", "boolean": "Boolean"}
 _PYARROW: Final = {"str": "string", "Int64": "int64", "Float64": "float64", "boolean": "bool_"}
+_OF_JSON: Final = (str, int, float, list, tuple, Mapping)
 _MOST_REFERENCES: Final = 8
 _TOO_LARGE: Final = 2**63
 """A whole number that no column of 64 bits holds; it is in the text of the reply."""
@@ -66,7 +67,9 @@ class TypedColumns:
         kinds: dict[str, Kind] = dict.fromkeys(self.columns.names, "str")
         document = {} if self.schema is None else self.schema.document
         for field in self.columns.fields:
-            kinds[own(field)] = _kind(document["properties"][field], document)
+            kinds[own(field)] = _kind(document.get("properties", {}).get(field), document)
+        if self.columns.is_parsed and not self.columns.fields:
+            kinds[own("value")] = _kind(document, document)
         if self.columns.repeats > 1:
             kinds[own("agree")] = "Float64"
             kinds[own("replies")] = "list"
@@ -83,9 +86,7 @@ class TypedColumns:
         if are_columns(table):
             return {**table, **{name: values for name, (_, values) in held.items()}}
         if hasattr(type(table), "hstack"):  # of polars
-            return table.hstack(
-                [_polars_column(name, kind, values) for name, (kind, values) in held.items()]
-            )
+            return table.hstack(list(self._of_polars(replies)))
         if hasattr(type(table), "append_column"):  # of pyarrow
             for name, (kind, values) in held.items():
                 table = table.append_column(name, _pyarrow_column(kind, values))
@@ -99,6 +100,23 @@ class TypedColumns:
                 for name, (kind, values) in held.items()
             }
         )
+
+    def series(self, replies: Sequence[RowReply]) -> Any:
+        """Return what polars has for a Series: one of replies or values, or a DataFrame.
+
+        Args:
+            replies: a reply for each row, in order.
+        """
+        made = list(self._of_polars(replies))
+        if self.columns.makes_table:
+            return import_module("polars").DataFrame(made)
+        names = self.columns.names
+        return made[names.index(self.columns.name_of_values)].alias(names[0])
+
+    def _of_polars(self, replies: Sequence[RowReply]) -> Iterator[Any]:
+        """Yield the columns as Series of polars."""
+        for name, (kind, values) in self.of(replies).items():
+            yield _polars_column(name, kind, values)
 
 
 def _polars_column(name: str, kind: Kind, values: list[Any]) -> Any:
@@ -144,6 +162,7 @@ def _cast(value: Any, kind: Kind) -> Any:
     if isinstance(value, Enum):
         value = value.value
     if kind == "str":
+        value = value if isinstance(value, _OF_JSON) else _plain(value)
         return value if isinstance(value, str) else _json_text(value)
     if kind == "boolean":
         return bool(value)

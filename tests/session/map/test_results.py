@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
 from types import SimpleNamespace
 
 import pytest
 from libraries import library
 
 from chatmagic.errors import InputError
-from chatmagic.session.map.results import Columns, Replies, with_replies
+from chatmagic.session.map.reply_columns import Columns
+from chatmagic.session.map.results import Replies, with_replies
 from chatmagic.session.map.row_reply import RowReply
 
 KEY = "ab" * 32
@@ -28,21 +30,31 @@ def test_a_table_of_pandas(*, parsed: bool) -> None:
     assert list(table.columns) == ["t"]
 
 
-def test_a_table_of_polars() -> None:
-    """Also with values of a user's own class."""
-    table = library("polars").DataFrame({"t": ["a", "b"]})
-    made = with_replies(table, REPLIES, Columns(is_parsed=True))
-    assert made.to_dict(as_series=False) == {
-        "t": ["a", "b"],
-        "reply": ["[1]", None],
-        "value": [[1], None],
-        "error": [None, "No."],
-    }
-    instance = RowReply(row=0, key=KEY, text="{}", value=str)
-    assert with_replies(table, [instance] * 2, Columns(is_parsed=True))["value"].to_list() == [
-        str,
-        str,
-    ]
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        (([1], None), ["[1]", None]),
+        ((SimpleNamespace(n=1), "b"), ["namespace(n=1)", "b"]),
+        ((None, None), [None, None]),
+        ((date(2026, 1, 1), {"n": 1}), ["2026-01-01", '{"n": 1}']),
+    ],
+)
+def test_a_column_of_polars_or_pyarrow_has_one_type(
+    values: tuple[object, object], texts: list[str | None]
+) -> None:
+    """Whatever the values are: of a class, mixed, or none at all."""
+    polars, pyarrow = library("polars"), library("pyarrow")
+    given = {"t": ["a", "b"]}
+    replies = [RowReply(row=0, key=KEY, text="{}", value=value) for value in values]
+    made = with_replies(polars.DataFrame(given), replies, Columns(is_parsed=True))
+    assert made["value"].to_list() == texts
+    assert made.schema["error"] == made.schema["value"] == polars.String
+    table = pyarrow.table(given)
+    for rows in (table, table.to_batches()[0]):
+        made = with_replies(rows, replies, Columns(is_parsed=True))
+        assert type(made) is type(rows)
+        assert made["value"].to_pylist() == texts
+        assert made.schema.field("error").type == pyarrow.string()
 
 
 def test_fields_of_values_are_columns() -> None:
@@ -53,18 +65,6 @@ def test_fields_of_values_are_columns() -> None:
     made = with_replies(table, replies, Columns(is_parsed=True, fields=("n",)))
     assert list(made.columns) == ["t", "reply", "n", "error"]
     assert [*made["n"].dropna()] == [1, 3]
-
-
-@pytest.mark.parametrize("name", ["reply", "error"])
-def test_a_column_that_is_there_is_not_replaced(name: str) -> None:
-    """Before anything is sent."""
-    table = library("pandas").DataFrame({name: ["a"]})
-    with pytest.raises(InputError, match=rf"have a column {name} already.* Nothing was sent"):
-        Columns().refuse_taken(table)
-    with pytest.raises(InputError, match="have a column n already"):
-        Columns(is_parsed=True, fields=("n",)).refuse_taken({"n": ["a"]})
-    Columns().refuse_taken([{name: "a"}])
-    Columns().refuse_taken(library("pandas").DataFrame({"value": ["a"]}))
 
 
 def test_a_name_for_the_result() -> None:
@@ -90,6 +90,8 @@ def test_a_series_comes_back_with_its_index() -> None:
     made = with_replies(rows, REPLIES, Columns(is_parsed=True, fields=("n",)))
     assert (list(made.index), list(made.columns)) == ([7, 5], ["reply", "n", "error"])
     made = with_replies(polars.Series("t", ["a", "b"]), REPLIES, Columns("label"))
+    assert (made.name, made.to_list()) == ("label", ["[1]", None])
+    made = with_replies(polars.Series(["a", "b"]), REPLIES, Columns("label", is_parsed=True))
     assert (made.name, made.to_list()) == ("label", ["[1]", None])
     made = with_replies(polars.Series(["a", "b"]), REPLIES, Columns(fields=("n",)))
     assert made.columns == ["reply", "n", "error"]

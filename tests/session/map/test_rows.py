@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+import tracemalloc
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -11,6 +14,16 @@ from chatmagic.errors import InputError
 from chatmagic.session.map.rows import Rows, are_columns, is_series, names_of
 
 COLUMNS = {"n": [1, 2], "t": ["a", "b"]}
+
+
+@dataclass
+class Row:
+    """A row."""
+
+    n: int
+    t: str
+
+
 OF_TABLE = [
     {"it": {"n": 1, "t": "a"}, "n": 1, "t": "a"},
     {"it": {"n": 2, "t": "b"}, "n": 2, "t": "b"},
@@ -56,9 +69,10 @@ def test_what_is_no_collection_of_rows(source: Any) -> None:
         InputError, match=r"list or another iterable, not \w+\. Nothing was sent"
     ) as caught:
         Rows(source)
-    assert caught.value.hint == (
-        'The template comes first: chatmagic.map("Classify: {{ it }}", rows).'
-    )
+    hint = 'The template comes first: chatmagic.map("Classify: {{ it }}", rows).'
+    if isinstance(source, dict):
+        hint = "A dict of columns has a list for each column, all of one length."
+    assert caught.value.hint == hint
 
 
 def test_tables_that_are_computed_part_by_part_are_refused() -> None:
@@ -75,14 +89,56 @@ def test_tables_that_are_computed_part_by_part_are_refused() -> None:
             list(Rows(["a", table]))
 
 
-def test_a_table_of_pyarrow() -> None:
-    """It is read in batches."""
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_a_table_of_pyarrow(*, is_batch: bool) -> None:
+    """It is read part by part, so the first rows of many are there at once."""
     table = library("pyarrow").table(COLUMNS)
+    if is_batch:
+        (table,) = table.to_batches()
     rows = Rows(table)
     assert rows.count == 2
     assert list(rows) == OF_TABLE
     assert names_of(table) == ["n", "t"]
     assert not is_series(table)
+    with pytest.raises(InputError, match=r"^Row 0 is a table"):
+        list(Rows([table]))
+
+
+def test_the_first_rows_of_a_large_table_of_pyarrow() -> None:
+    """Only some of them are made objects of Python."""
+    pyarrow = library("pyarrow")
+    table = pyarrow.table({"n": pyarrow.array(range(10_000))})
+    tracemalloc.start()
+    try:
+        assert next(iter(Rows(table)))["n"] == 0
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_rows_with_names_of_their_own() -> None:
+    """Instances, named tuples, rows of a database and of a DataFrame; each is ``it`` as it is."""
+    row = Row(1, "a")
+    connection = sqlite3.connect(":memory:")
+    connection.row_factory = sqlite3.Row
+    (of_database,) = connection.execute("SELECT 1 AS n, 'a' AS t")
+    connection.close()
+    frame = library("pandas").DataFrame({"n": [1], "t": ["a"]}, dtype=object)
+    model = library("pydantic").create_model("Model", n=(int, ...), t=(str, ...))
+    (named,) = frame.itertuples(index=False)
+    of_frame = frame.iloc[0]
+    for each in (row, model(n=1, t="a"), named, of_database, of_frame):
+        (read,) = Rows([each])
+        assert read["it"] is each
+        assert (read["n"], read["t"]) == (1, "a")
+    assert list(Rows([("a", 1), Row])) == [{"it": ("a", 1)}, {"it": Row}]
+
+
+def test_two_columns_of_a_name_are_refused() -> None:
+    """The template could mean either."""
+    frame = library("pandas").DataFrame([[1, 2]], columns=[1, "1"])
+    with pytest.raises(InputError, match=r"^Two columns have the name 1\. Nothing was sent"):
+        Rows(frame)
 
 
 def test_a_mapping_of_columns() -> None:

@@ -12,7 +12,7 @@ from libraries import library
 
 from chatmagic.session import forms
 from chatmagic.session.map.repeats import together
-from chatmagic.session.map.results import Columns
+from chatmagic.session.map.reply_columns import Columns
 from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.typed_columns import TypedColumns
 
