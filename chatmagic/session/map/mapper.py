@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -20,7 +21,7 @@ from chatmagic.archive import table
 from chatmagic.client.config import MODE_VARIABLE
 from chatmagic.conversation.question import Format
 from chatmagic.errors import InputError, shown_at
-from chatmagic.protocol.url import EMULATOR
+from chatmagic.protocol.url import EMULATOR, request_url
 from chatmagic.safe_text import counted, one_line
 from chatmagic.session import forms
 from chatmagic.session.ask import Ask
@@ -32,7 +33,7 @@ from chatmagic.session.map.pace import SHORT
 from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
-from chatmagic.session.map.rows import Rows, are_columns, is_table
+from chatmagic.session.map.rows import Rows, are_columns, is_lazy, is_table
 from chatmagic.session.map.shared_files import (
     FolderPause,
     files_in,
@@ -109,7 +110,7 @@ class Mapper:
 
         Args:
             frame: a table of pandas, polars or pyarrow, or a mapping of columns; of Dask's tables
-                the result is one that asks when it is computed.
+                and polars' lazy ones the result is one that asks when it is computed.
 
         Raises:
             InputError: it is no table, or another release or address is used here.
@@ -117,10 +118,8 @@ class Mapper:
             ChatError: an error that ends the other rows, too; what was answered is in the folder.
             ChatInterrupted: a person stopped it; what was answered is in the folder.
         """
-        if hasattr(type(frame), "map_partitions"):  # of Dask
-            lazy: Any = frame
-            result: _TableT = lazy.map_partitions(self, meta=self(lazy._meta))  # noqa: SLF001 - its documented empty table
-            return result
+        if is_lazy(frame):
+            return self._lazily(frame)  # type: ignore[no-any-return]
         session = current_session()
         with shown_at(session.place):
             rows = _rows_of(frame)
@@ -134,6 +133,30 @@ class Mapper:
             task = self._task(rows, template, session)
             replies = task.replies()
             return typed.added_to(frame, [replies[place] for place in task.places])  # type: ignore[no-any-return]
+
+    def _lazily(self, frame: Any) -> Any:
+        """Return a table that asks when it is computed, of Dask or polars; nothing is sent.
+
+        Args:
+            frame: a table that is computed part by part.
+
+        Raises:
+            InputError: it is computed in another way.
+        """
+        if hasattr(type(frame), "map_partitions"):  # of Dask
+            return frame.map_partitions(self, meta=self(frame._meta))  # noqa: SLF001 - its documented empty table
+        if hasattr(type(frame), "collect_schema"):  # of polars
+            empty = import_module("polars").DataFrame(schema=frame.collect_schema())
+            # A later condition may be one on the replies, and a later choice of columns may lack
+            # one that the template needs.
+            return frame.map_batches(
+                self,
+                predicate_pushdown=False,
+                projection_pushdown=False,
+                slice_pushdown=False,
+                schema=self(empty).schema,
+            )
+        raise _no_table(frame)
 
     def quote(self, frame: object) -> str:
         """Return the rows, tokens and credits that a call would take, in one line; send nothing.
@@ -229,18 +252,29 @@ class Mapper:
                 replayed=replayed,
             )
         sender.pause = FolderPause(self.folder, SHORT)
-        if sender.replayed is None and sender.address != self.address:
-            made_at = "for another address"
-            if self.address is None:
-                made_at = "while a cassette was replayed"
-            raise InputError(
-                f"This mapper was made {made_at}: requests go to {sender.service} here. Nothing "
-                "was sent.",
-                hint="Set the same CHATMAGIC_BASE_URL everywhere, or make the mapper anew.",
-            )
-        if sender.replayed is None:
+        here = sender.address
+        if here is not None:
+            if self.address is None or _request_url(self.address) != _request_url(here):
+                raise self._other_address(sender, here)
+            sender.written_as = self.address  # else another spelling would ask all rows again
             sender.ledger.refuse_wrong_limits()
         return sender
+
+    def _other_address(self, sender: RowSender, here: str) -> InputError:
+        """Return the error of a process in which another address is set.
+
+        Args:
+            sender: the sender of this process.
+            here: its address.
+        """
+        made = "while a cassette was replayed"
+        if self.address is not None:
+            made = f"for {sender.shown(self.address)}"
+        return InputError(
+            f"This mapper was made {made}: requests go to {sender.shown(here)} here. Nothing was "
+            "sent.",
+            hint="Set the same CHATMAGIC_BASE_URL everywhere, or make the mapper anew.",
+        )
 
 
 _NO_REPLY: Final = RowReply(row=0, key="0" * 64, request="0" * 64, occurrence=1)
@@ -254,10 +288,15 @@ def _rows_of(frame: object) -> list[dict[str, Any]]:
     """
     if is_table(frame) or are_columns(frame):
         return list(Rows(frame))
-    kind = type(frame)
+    raise _no_table(frame)
+
+
+def _no_table(value: object) -> InputError:
+    """Return the error of a value that is no table in memory."""
+    kind = type(value)
     library, _, _ = kind.__module__.partition(".")
     name = kind.__name__ if library == "builtins" else f"{library}'s {kind.__name__}"
-    raise InputError(
+    return InputError(
         f"A mapper takes a table of pandas, polars or pyarrow, not {name}. Nothing was sent.",
         hint="An engine calls it for each part of a table. chatmagic.map(…) takes lists and other "
         "rows.",
@@ -374,6 +413,11 @@ def _address(session: Session) -> str:
     """Return the address of requests, as it is part of their keys."""
     endpoint = session.environment.address()
     return EMULATOR if endpoint.base_url == EMULATOR else endpoint.base_url
+
+
+def _request_url(address: str) -> str:
+    """Return the address that requests are posted to, in whichever spelling it was set."""
+    return address if address == EMULATOR else request_url(address)
 
 
 def _folder(folder: str | Path) -> Path:

@@ -14,8 +14,9 @@ from chatmagic.client.work_lock import working
 from chatmagic.conversation.question import RequestFacts
 from chatmagic.errors import ChatError
 from chatmagic.models import Credits, Reply
+from chatmagic.protocol.api_key import redacted
 from chatmagic.protocol.request import Request
-from chatmagic.protocol.url import EMULATOR
+from chatmagic.protocol.url import EMULATOR, shown_url
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import Environment
 from chatmagic.session.exchange import Link, Sending, joined
@@ -43,6 +44,8 @@ class RowSender:
 
     pause: FolderPause | None = None
     """The pause that other processes share; ``None`` for none."""
+    written_as: str | None = None
+    """The address in another spelling, which is part of the keys; ``None`` for its own."""
 
     def __init__(
         self,
@@ -119,7 +122,18 @@ class RowSender:
         endpoint = self._client.endpoint
         if self.replayed is not None:
             return None
+        if self.written_as is not None:
+            return self.written_as
         return EMULATOR if endpoint.is_emulator else endpoint.base_url
+
+    def shown(self, address: str) -> str:
+        """Return the address that requests are posted to, for a message: no key is in it.
+
+        Args:
+            address: an address, as it is part of keys.
+        """
+        words = address if address == EMULATOR else shown_url(address)
+        return redacted(words, self._client.endpoint.known_keys)
 
     @property
     def service(self) -> str:

@@ -188,9 +188,8 @@ def test_another_address_or_release_is_refused(
     with pytest.raises(InputError, match=r"made by chatmagic 0\.0\.1, and .* runs it here"):
         old(frame("a"))
     monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://127.0.0.1:9/v1")
-    with pytest.raises(
-        InputError, match=r"made for another address: requests go to http://127\.0\.0"
-    ):
+    here = r"made for http://127.*: requests go to http://127\.0\.0\.1:9/v1/chat/completions here"
+    with pytest.raises(InputError, match=here):
         mapper(frame("a"))
     monkeypatch.delenv("CHATMAGIC_BASE_URL")
     with pytest.raises(ChatError, match="No address is set"):
@@ -198,6 +197,32 @@ def test_another_address_or_release_is_refused(
     with pytest.raises(ChatError, match="Not connected"):
         label()
     assert len(server.prompts) == 1
+
+
+@pytest.mark.parametrize("spelling", ["/", "/v1", "/v1/"])
+def test_an_address_in_another_spelling_asks_nothing_again(
+    server: RowServer, monkeypatch: pytest.MonkeyPatch, spelling: str
+) -> None:
+    """On a worker, where the same requests would be posted to the same address."""
+    mapper = label()
+    mapper(frame("a"))
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", server.url + spelling)
+    assert list(mapper(frame("a", "b"))["reply"]) == ["CLASSIFY: A", "CLASSIFY: B"]
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", server.url)
+    mapper(frame("b", "a"))
+    assert server.prompts == ["Classify: a", "Classify: b"]
+
+
+def test_a_lazy_table_of_polars_asks_when_it_is_computed(server: RowServer) -> None:
+    """A later step may use any column, of rows or replies."""
+    polars = library("polars")
+    lazy = polars.LazyFrame({"text": ["a", "b", "c"], "n": [1, 2, 3]}).pipe(label())
+    kinds = {"text": "String", "n": "Int64", "reply": "String", "error": "String"}
+    assert {name: str(kind) for name, kind in lazy.collect_schema().items()} == kinds
+    assert server.prompts == []
+    wanted = lazy.filter(polars.col("reply") != "CLASSIFY: A").select("reply", "n").collect()
+    assert wanted.rows() == [("CLASSIFY: B", 2), ("CLASSIFY: C", 3)]
+    assert len(server.prompts) == 3
 
 
 def test_a_replay_needs_no_key_no_address_and_no_network(
@@ -228,8 +253,8 @@ def test_what_is_no_table_is_refused(server: RowServer) -> None:
     for rows in (["a"], "a", 7, {"text": "a"}):
         with pytest.raises(InputError, match="A mapper takes a table"):
             label()(rows)
-    lazy = library("polars").LazyFrame({"text": ["a"]})
-    with pytest.raises(InputError, match="not polars's LazyFrame"):
+    lazy = library("dask.delayed").delayed(frame("a"))
+    with pytest.raises(InputError, match="not dask's DelayedLeaf"):
         label()(lazy)
     with pytest.raises(InputError, match="have a column reply already"):
         label()(frame("a").assign(reply="x"))
