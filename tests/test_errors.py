@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 from served import in_ipython
@@ -69,7 +70,7 @@ def test_the_docstring_draws_the_tree() -> None:
         assert above - ordinary == set(tree[kind.__name__]) | implied
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_case("kind", KINDS)
 def test_an_error_is_one_line(kind: type[Any]) -> None:
     """The text is one line; in a notebook it is one line, or two with a hint."""
     bare, full = make(kind), make(kind, "It \u2028\x85\r\n failed.", **DATA)
@@ -80,7 +81,7 @@ def test_an_error_is_one_line(kind: type[Any]) -> None:
     assert bare.args == full.args == ("It failed.",)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_case("kind", KINDS)
 def test_an_error_knows_what_is_known(kind: type[Any]) -> None:
     """Each error carries what is known; the rest is ``None``."""
     bare, full = make(kind), make(kind, **DATA)
@@ -100,8 +101,8 @@ def pickled(protocol: int) -> Callable[[Any], Any]:
 COPIES = [*map(pickled, range(pickle.HIGHEST_PROTOCOL + 1)), copy.copy, copy.deepcopy]
 
 
-@pytest.mark.parametrize("again", COPIES)
-@pytest.mark.parametrize("kind", KINDS)
+@each_case("again", COPIES)
+@each_case("kind", KINDS)
 def test_an_error_survives_pickling(kind: type[Any], again: Any) -> None:
     """A copy is of the same kind and carries the same data."""
     error = make(kind, **DATA)

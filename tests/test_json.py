@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Literal
 
 import pytest
+from cases import each_case
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ from chatmagic.safe_text import without_lone_surrogates
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "number"),
     [
         (5, 5),
@@ -57,7 +58,7 @@ def test_what_is_no_finite_number(value: object) -> None:
     assert _json.finite_number(0.5) == 0.5
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "when"),
     [
         ("2026-01-01T09:30:00Z", NOW),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cases import each_case
 
 from chatmagic._json_reply import DEEPEST, NotJSONError, indented, parse
 
 DEEP = "[" * (DEEPEST + 2) + "]" * (DEEPEST + 2)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ("null", None),
@@ -37,7 +38,7 @@ def test_json_is_read(text: str, value: Any) -> None:
         assert parse(text) == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "where", "reason"),
     [
         ("", (1, 1), "Expecting value"),

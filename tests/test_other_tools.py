@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 import pytest
+from cases import each_case
 
 import chatmagic
 from chatmagic import other_tools
@@ -51,7 +52,7 @@ def test_a_client_leads_to_the_word_here() -> None:
             getattr(client, name)
 
 
-@pytest.mark.parametrize("name", other_tools.PACKAGE)
+@each_case("name", other_tools.PACKAGE)
 def test_the_package_names_the_word_here(name: str) -> None:
     """For the first line of who comes from elsewhere, also of an import."""
     words = re.escape(f"chatmagic has no {name}: {other_tools.PACKAGE[name]}.")

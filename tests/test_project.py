@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import inspect
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 import pytest
+from cases import each_case
 from project import PURE, PYPROJECT, ROOT, files, syntax_tree
 
 import chatmagic
@@ -173,7 +175,7 @@ def test_a_lock_is_free_in_a_forked_child() -> None:
         assert not re.search(r"(?m)^from functools import .*\bcached_property\b", source), name
 
 
-@pytest.mark.parametrize("folder", MAY_IMPORT)
+@each_case("folder", MAY_IMPORT)
 def test_a_folder_has_no_circle(folder: str) -> None:
     """Inside a folder no module loads itself through others, so each can be imported first."""
     inside = {name for name in modules() if folder_of(name) == folder}
@@ -225,6 +227,25 @@ def test_what_tests_share_is_listed() -> None:
     modules = [*files("tests/support/*.py"), *files("tests/browser/[!t]*.py")]
     names = {path.stem for path in modules} - {"conftest"}
     assert names == names & {*re.findall(r"`(\w+)`", page)}
+
+
+def test_a_test_of_many_cases_names_those_that_fail() -> None:
+    """Each of them, with its error; the ones behind it are tried, too."""
+    tried: list[int] = []
+
+    @each_case(("number", "text"), [(1, "one"), (2, "two"), (3, "three"), (4, "four")])
+    def is_small(number: int, text: str, most: int) -> None:
+        tried.append(number)
+        assert len(text) > most
+        if number == 4:
+            pytest.fail("four")
+
+    assert [*inspect.signature(is_small).parameters] == ["most"]
+    with pytest.raises(BaseExceptionGroup, match="3 of 4 cases failed") as failed:
+        is_small(most=3)
+    assert tried == [1, 2, 3, 4]
+    notes = [error.__notes__ for error in failed.value.exceptions]
+    assert notes == [["The case: (1, 'one')"], ["The case: (2, 'two')"], ["The case: (4, 'four')"]]
 
 
 def test_the_top_level_holds_what_it_should() -> None:

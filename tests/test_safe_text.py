@@ -6,6 +6,7 @@ import re
 import time
 
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,7 +76,7 @@ def schemes(text: str) -> set[str]:
     return {re.split("[:.]", found)[0] for found in FOUND.findall(text)}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "javascript://x%0aalert(1)",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each_case
 from cassettes import exchange_of, talk
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,7 +105,7 @@ def test_any_talks_come_back_exactly(asked: list[Any], data: st.DataObject) -> N
     assert from_text(written.replace("\n", "\r\n"), "talk.jsonl") == tuple(held)
 
 
-@pytest.mark.parametrize("number", range(1, len(LINES)))
+@each_case("number", range(1, len(LINES)))
 def test_a_changed_character_is_noticed(number: int) -> None:
     """In a prompt, in a reply and in each fact; a line is named."""
     line = LINES[number]
@@ -156,7 +157,7 @@ def checked(**facts: object) -> str:
     return "\n".join([HEAD, json.dumps({**facts, "check": check}), YOU])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "match"),
     [
         ("", "line 1: it is empty"),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cases import each_case
 from forged_json import forged, json_values, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -195,7 +196,7 @@ def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.D
         assert load(dump(read)).slots == read.slots
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "item", "said", "is_sealed"),
     [
         (["chatmagic"], "x", "not a conversation", False),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
+from cases import each_case
 
 from chatmagic.advice import ALL_THOUGHT, AT_LIMIT
 from chatmagic.archive import output
@@ -112,7 +112,7 @@ def test_without_the_line_of_the_credits_equal_replies_look_alike() -> None:
     assert first["text/markdown"] == "*r*\n\n[//]: # (chatmagic)"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "lines"),
     [
         (Reply("r", finish_reason="stop"), []),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each_case
 
 from chatmagic.audit.cell_code import Asking, asking, may_display
 
@@ -20,7 +21,7 @@ def of(*sources: str) -> Asking:
     return asking(dict(enumerate(sources, 1)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "source",
     [
         "",
@@ -63,7 +64,7 @@ def test_what_asks_nothing(source: str) -> None:
     assert of(source) == Asking(frozenset(), frozenset(), frozenset(), frozenset())
 
 
-@pytest.mark.parametrize(
+@each_case(
     "source",
     [
         "get_ipython().run_line_magic('chat', 'x')",
@@ -97,7 +98,7 @@ def test_what_may_ask_anything(source: str) -> None:
     assert of(source) == Asking(frozenset({1}), frozenset({1}), frozenset(), frozenset())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sources", "asks"),
     [
         (("import chatmagic\nchatmagic.ask('x')",), {1}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cases import each_case
 
 from chatmagic.cassette.choice import CassetteConfig, CassetteOptions, resolve
 from chatmagic.errors import InputError
@@ -23,7 +24,7 @@ def environ(file: str = "", mode: str = "") -> dict[str, str]:
     return {"CHATMAGIC_CASSETTE": file, "CHATMAGIC_MODE": mode}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("environment", "magic", "config", "later", "person", "found"),
     [
         ({}, None, None, "", True, None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
+from cases import each_case
 from cassettes import exchange_of
 
 from chatmagic.archive.interaction import Interaction
@@ -37,7 +37,7 @@ BODY = "All the words before it are the same. " * 4
 TYPED = "v = {{ v }}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("now", "then", "said"),
     [
         (asked(*MEAN, "And a mode?"), TALK, "Message 3 (the prompt) differs: asked 'And a mode?'"),

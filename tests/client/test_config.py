@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each_case
 from environments import GivenEnvironment
 from environments import resolved_in_client as resolve_for_client
 from environments import resolved_in_kernel as resolve
@@ -114,7 +115,7 @@ def test_a_wrong_address_says_whose_it_is() -> None:
         resolve_for_client({}, base_url="https://b.example?a=b")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("environ", "given", "key"),
     [
         (ENVIRONMENT, {}, (KEY, "CHATMAGIC_API_KEY")),
@@ -149,7 +150,7 @@ def test_a_key_goes_only_where_it_was_given_for(
     assert told(resolve(environ, **given)) == key
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "is_own"),
     [
         ("services/llm", True),
@@ -341,7 +342,7 @@ def test_a_wrong_way_is_told_with_the_right_ones() -> None:
         resolve_for_client(ENVIRONMENT, auth="Basic")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("environ", "given", "key"),
     [
         ({}, {}, (KEY, "CHATMAGIC_API_KEY")),

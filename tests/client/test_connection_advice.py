@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from cases import each_case
 from loopback import (
     Peer,
     Server,
@@ -44,7 +45,7 @@ def refused(status: int, words: str = "refused") -> bytes:
     return document({"error": {"message": words}}, f"{status} No")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "posted_to"),
     [
         ("", "/v1/chat/completions"),
@@ -53,7 +54,7 @@ def refused(status: int, words: str = "refused") -> bytes:
         ("/4f9c1e774f9c1e774f9c1e77/v1", "/…/v1/chat/completions"),
     ],
 )
-@pytest.mark.parametrize("auth", ["bearer", "query"])
+@each_case("auth", ["bearer", "query"])
 def test_a_404_names_what_was_posted_to(path: str, posted_to: str, auth: Auth) -> None:
     """The whole address, without the key wherever it stands."""
     hint = told(refused(404), path=path, auth=auth).hint or ""
@@ -61,7 +62,7 @@ def test_a_404_names_what_was_posted_to(path: str, posted_to: str, auth: Auth) -
     assert "If it has another path, give all of it, up to /chat/completions." in hint
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "model", "names_one"),
     [
         (refused(400), None, False),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cases import each_case
 from environments import resolved_in_client, resolved_in_kernel
 
 from chatmagic.client.client import Client
@@ -149,7 +150,7 @@ def test_headers_that_gateways_want() -> None:
     assert request_headers(None) == request_headers({}) == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "words"),
     [
         ("X-Team: sk-private", "is a mapping of names to texts"),

@@ -6,6 +6,7 @@ import http.client
 import io
 
 import pytest
+from cases import each_case
 
 from chatmagic.client.kept_exchange import PlainAnswer, plain_head, request_head
 
@@ -24,7 +25,7 @@ def test_the_head_of_an_answer_of_known_length_is_read() -> None:
     assert (read.headers["X-Two"], read.headers["X-Umlaut"]) == ("2", "\xe4")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "odd",
     [
         b"HTTP/1.0 200 OK\r\nContent-Length: 1",

@@ -6,6 +6,7 @@ import contextlib
 import json
 
 import pytest
+from cases import each_case
 from loopback import (
     document,
 )
@@ -21,7 +22,7 @@ from chatmagic.models import Message
 from chatmagic.protocol.answer_text import BODY_BYTES
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("exchange", "end"),
     [
         (Played(200, *HELLO), "ended"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +22,7 @@ def question(source: str) -> str | None:
     return None if parsed is None else parsed.prompt
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "prompt"),
     [
         ("%%chat\nWhy?", "Why?"),
@@ -58,7 +59,7 @@ def test_a_question_is_read(source: str, prompt: str | None) -> None:
     assert question(source) == prompt
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "commands", "code"),
     [
         ("%chat a\nr = %chat b\nprint(r)", ["chat", "chat"], "print(r)"),
@@ -88,7 +89,7 @@ def test_what_a_cell_would_do(source: str, commands: list[str], code: str | None
     assert plan.code == (source if code is None else code)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "is_once"),
     [
         ("r = %chat a", True),
@@ -117,7 +118,7 @@ def test_what_is_no_magic_is_code(source: str) -> None:
     assert plan_of(source).commands == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "kind", "asks"),
     [
         ("%chat", "", False),

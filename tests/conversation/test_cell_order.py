@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
+from cases import each_case
 
 from chatmagic.conversation.cell_order import Layout, PageCell, PageReport, Pages, report_from
 from chatmagic.conversation.record import owner_of
@@ -135,7 +135,7 @@ def test_a_message_is_read() -> None:
     assert list(read.cells.values()) == [PageCell("a"), PageCell("b", "hash"), PageCell("c")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "content",
     [None, 7, "text", [], {}, {"cells": 1}, {"cells": [["a"]]}, {"cells": []}, {"cells": [7]}],
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 from talks import abc, ask, carries, go_on, prompts
@@ -63,8 +64,8 @@ REPLIES = {
 HEAD = "| a | b |\n|---|---|\n"
 
 
-@pytest.mark.parametrize("kind", REPLIES)
-@pytest.mark.parametrize("begins", ["at the cut", "above"])
+@each_case("kind", REPLIES)
+@each_case("begins", ["at the cut", "above"])
 def test_a_reply_that_is_cut_anywhere_is_whole_again(kind: str, begins: str) -> None:
     """It goes on at the cut, or it repeats the last 44 characters."""
     whole = REPLIES[kind]
@@ -73,8 +74,8 @@ def test_a_reply_that_is_cut_anywhere_is_whole_again(kind: str, begins: str) -> 
         assert join(whole[:at], second) == whole, (at, second)
 
 
-@pytest.mark.parametrize("kind", REPLIES)
-@pytest.mark.parametrize("begins", ["with the line", "with the word"])
+@each_case("kind", REPLIES)
+@each_case("begins", ["with the line", "with the word"])
 def test_no_character_is_lost(kind: str, begins: str) -> None:
     """A line or a word that begins again stands once, or twice in sight."""
     whole = REPLIES[kind]
@@ -108,7 +109,7 @@ def test_no_number_loses_digits(among: str, numbers: list[str], data: st.DataObj
     assert join(whole[:at], whole[at:]) == whole
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "second", "both"),
     [
         ("The total is 1", "11 euros", "The total is 111 euros"),
@@ -152,7 +153,7 @@ def test_only_what_surely_comes_again_is_left_out(first: str, second: str, both:
 SKY = "The sky is blue because the short waves of light are scattered more. They reach our eyes"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "second", "restart"),
     [
         (SKY, SKY[:40], "nothing new"),
@@ -178,7 +179,7 @@ def test_a_part_may_begin_the_reply_again(first: str, second: str, restart: str 
         assert join(first, second) == first
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "second", "is_alike"),
     [
         ("1\n2\n3\n4", "1\n2\n3\n4\n5", True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each_case
 
 from chatmagic.conversation import likely_mistakes
 from chatmagic.conversation.likely_mistakes import (
@@ -62,7 +63,7 @@ TYPED = {
 NAMES = [f"chat_{name}" for name in TYPED if name]
 
 
-@pytest.mark.parametrize("command", TYPED)
+@each_case("command", TYPED)
 def test_a_command_typed_as_a_prompt_is_known(command: str) -> None:
     """A prompt that is only a command's name is caught; a sentence never is."""
     meant = {mistaken_command(prompt, NAMES) for prompt in TYPED[command]}
@@ -83,7 +84,7 @@ def test_a_comment_for_a_tool_is_not_sent(shown: str) -> None:
         refuse_cell_comments(f"{line}\n# NBVAL_SKIP")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "is_both"),
     [
         ("%chat_thread a", False),
@@ -153,7 +154,7 @@ def test_another_dash_before_a_word_is_a_prompt(line: str) -> None:
     assert parse_line(line).prompt == line.removeprefix("-- ")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("typed", "model"),
     [
         ("gpt-4o", "gpt-4o"),

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,7 +51,7 @@ def refusal(line: str, defaults: dict[str, Any] | None = None) -> InputError:
     return error
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "fields"),
     [
         ("", {}),
@@ -80,7 +81,7 @@ def test_every_option_sets_its_field(line: str, fields: dict[str, Any]) -> None:
     assert asked == dataclasses.replace(PLAIN, **fields, prompt="why  not?")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "prompt",
     [
         "what does -o do in gcc?",
@@ -113,7 +114,7 @@ def test_after_two_dashes_any_prompt_comes_back(text: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "message"),
     [
         ("--temprature 0.5 hi", "--temprature is not an option: did you mean --temperature?"),
@@ -205,7 +206,7 @@ def test_cells_are_named_by_place_or_label() -> None:
         assert "takes" in refusal(f"{line} y").message
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "word", "dest", "in_prompt"),
     [
         ("", "", None, False),
@@ -277,7 +278,7 @@ class Acting(str):
 VARIABLES = {"text": "a b", "own": Acting("a"), "half": Fraction(1, 2), "n": 2}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "text"),
     [
         *(("$text", "a b"), ("{text}", "a b"), ("$own", "a"), ("{half}", "1/2")),
@@ -290,7 +291,7 @@ def test_a_word_that_names_a_variable(word: str, text: str) -> None:
     assert magic_line.with_variable("$a", {"a": "{b}", "b": "no"}) == "{b}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "why"),
     [
         *(

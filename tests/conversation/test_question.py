@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cases import each_case
 
 from chatmagic._json import fields_from_json
 from chatmagic.conversation.question import (
@@ -95,7 +96,7 @@ def test_what_was_set_is_kept_and_read_again(given: dict[str, Any], kept: dict[s
     assert ASKED.parameters == {"max_tokens": 5, "last": 0}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "told",
     [
         *(None, [], "last"),
@@ -115,7 +116,7 @@ def test_a_parameter_may_be_missing() -> None:
     assert fields_from_json(Parameters, {"last": None, "top_p": 1}) == {}
 
 
-@pytest.mark.parametrize("value", ["", " ", "a\nb", "a\u202eb", "\ud800", "m" * 301, None, 5])
+@each_case("value", ["", " ", "a\nb", "a\u202eb", "\ud800", "m" * 301, None, 5])
 def test_what_is_no_name_of_a_model(value: object) -> None:
     """No line of visible characters, or too long; a name may have spaces."""
     assert not is_model_name(value)

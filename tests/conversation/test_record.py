@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from cases import each_case
 from forged_json import json_values
 from hypothesis import given
 from hypothesis import strategies as st
@@ -181,7 +182,7 @@ NO_SENSE: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", NO_SENSE)
+@each_case("name", NO_SENSE)
 def test_what_makes_no_sense_is_refused(name: str) -> None:
     """Each field has its own kind of value."""
     for item in NO_SENSE[name]:
@@ -249,7 +250,7 @@ def test_it_is_the_digest_of_the_record_and_its_output() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("number", [0, -3, 1.0, -0.0, 0.1, 2.5e-9, 1e17, 1e21, 2**53, True, None])
+@each_case("number", [0, -3, 1.0, -0.0, 0.1, 2.5e-9, 1e17, 1e21, 2**53, True, None])
 def test_a_page_changes_no_seal(number: Any) -> None:
     """Numbers as doubles, texts as lists of lines, other orders: all are the same values."""
     made = sealed({**RECORD, "number": number, "inner": [{"number": number}]}, DATA)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
+from cases import each_case
 from talks import abc, again, ask, carrying, go_on, layout, pick
 
 from chatmagic._json import digest
@@ -51,7 +51,7 @@ CHANGES: dict[str, Callable[[Conversation], object]] = {
 }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "cell", "words"),
     [
         ("again", "b", "because cell [a] was run again"),

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cases import each_case
 from talks import abc, ask, carries, layout, prompts, set_aside
 
 from chatmagic._json import digest
@@ -73,7 +74,7 @@ def test_a_record_that_makes_no_sense(item: Steering, name: str, value: Any, wor
         type(item).from_json(None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("item", "facts"),
     [
         (ITEMS[0], Instructions.of_text("Be terse.").value.bare.to_json()),
@@ -287,7 +288,7 @@ def test_a_fork_that_cannot_begin_is_refused(start: ThreadStart, words: str) -> 
         steering.refuse_fork(start, here, talk.window(QuestionPlace(thread=start.name)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("item", "source", "words"),
     [
         (SQL, "%chat_thread sql", "Thread sql for the questions below."),

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import NoReturn
 
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,7 +53,7 @@ def refusal(text: str, evaluate: Callable[[str], object] = never) -> InputError:
     return caught.value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "sent"),
     [
         ("{{ x }}", "7"),
@@ -76,7 +77,7 @@ def test_an_expression_gives_way_to_its_value(text: str, sent: str) -> None:
     assert fill(text, python(x=7))[0] == sent
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "plain {x} $x ${x} %s \\alpha \\{ \\} \\\\ \ud800 \0 \r\n\t é 😀",
@@ -174,7 +175,7 @@ def test_values_in_front_of_a_question() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "shown"),
     [
         *((text, text) for text in ("{{ }}", "{{}}", "{{ a b }}", "{{ x = 1 }}", "{{ x!r }}")),

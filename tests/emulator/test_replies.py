@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,7 +72,7 @@ def test_shows_what_is_asked_for(question: str, shown: list[str]) -> None:
     assert all(part in text for part in shown)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "told"),
     [
         ("explain chatmagic", "The notebook is the conversation"),

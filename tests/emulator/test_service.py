@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from cases import each_case
 
 from chatmagic._json import timestamp
 from chatmagic.emulator.service import (
@@ -218,7 +219,7 @@ def test_three_ways_of_the_key(headers: dict[str, str], query: str, way: str) ->
     assert after == {(Secret("k"), NOW.date()): 1}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("headers", "query"),
     [
         ({}, ""),
@@ -249,7 +250,7 @@ def test_several_keys_are_refused() -> None:
     assert (given.status, body["error"]) == (400, "several_keys")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_", "status", "error"),
     [
         (call(path="/"), 404, "not_found"),

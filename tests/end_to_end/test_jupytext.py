@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-import pytest
+from cases import each_case
 from libraries import library
 from nbformat import from_dict
 from project import ROOT
@@ -33,8 +33,8 @@ AWKWARD = [
 ]
 
 
-@pytest.mark.parametrize("format", ["py:percent", "md:myst"])
-@pytest.mark.parametrize("prompt", AWKWARD)
+@each_case("format", ["py:percent", "md:myst"])
+@each_case("prompt", AWKWARD)
 def test_a_prompt_goes_round(prompt: str, format: str) -> None:
     """It is one cell again, with the same text, and the script around it stays Python."""
     sources = ["a = 1", f"%%chat -t 0\n{prompt}", f"%%chat_instructions\n{prompt}", "%chat b?"]

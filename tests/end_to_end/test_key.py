@@ -23,6 +23,7 @@ from urllib.parse import quote, urlsplit
 
 import nbformat
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 from kernels import forks
@@ -620,8 +621,8 @@ PLACES: dict[str, Callable[[str], tuple[list[Message], dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("shape", KEYS)
+@each_case("place", PLACES)
+@each_case("shape", KEYS)
 def test_a_request_that_holds_the_key_is_not_sent(shape: str, place: str) -> None:
     """Wherever in the request it stands, and however it is written there."""
     key = KEYS[shape]

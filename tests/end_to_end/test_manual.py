@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from cases import each_case
 from project import ROOT, files
 from shells import Shell
 
@@ -47,7 +48,7 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("path", LINKING, ids=lambda path: path.name)
+@each_case("path", LINKING)
 def test_links_lead_somewhere(path: Path) -> None:
     """Each file that a page links to is there, and so is the heading."""
     links = re.findall(r"\]\(([^)\s]+)\)", path.read_text("utf-8"))

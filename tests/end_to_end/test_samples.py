@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, Final
 
 import pytest
+from cases import each_case
 from loopback import CHUNKS_END, PATIENCE, Peer, Server, chunked, head, wait_for
 from project import ROOT
 
@@ -46,6 +47,10 @@ TYPES: Final = {
 
 class Sample:
     """One answer, and what a reader should make of it."""
+
+    def __repr__(self) -> str:
+        """Name it."""
+        return f"<Sample {self.name}>"
 
     def __init__(self, kind: str, fields: dict[str, Any]) -> None:
         """Read it from its table."""
@@ -114,13 +119,9 @@ class Sample:
         assert len(line) < 500
 
 
-def samples(*kinds: str) -> list[Any]:
-    """Give the samples of some files, as parameters of a test."""
-    return [
-        pytest.param(Sample(kind, fields), id=f"{kind}: {fields['name']}")
-        for kind in kinds
-        for fields in tables(kind)
-    ]
+def samples(*kinds: str) -> list[Sample]:
+    """Give the samples of some files."""
+    return [Sample(kind, fields) for kind in kinds for fields in tables(kind)]
 
 
 def tables(kind: str) -> list[dict[str, Any]]:
@@ -198,7 +199,7 @@ def playing(sample: Sample, *answers: Iterable[bytes]) -> Client:
 
 
 @pytest.mark.parametrize("share", [23, pytest.param(1, marks=pytest.mark.release)])
-@pytest.mark.parametrize("sample", samples("streams", "cut_streams", "plain", "errors"))
+@each_case("sample", samples("streams", "cut_streams", "plain", "errors"))
 def test_a_sample_is_read_however_it_is_cut(sample: Sample, share: int) -> None:
     """Where the pieces begin and end never changes what is read."""
     answers = list(cuts(sample, share))
@@ -207,7 +208,7 @@ def test_a_sample_is_read_however_it_is_cut(sample: Sample, share: int) -> None:
         sample.check(*read(client, streamed=sample.streamed))
 
 
-@pytest.mark.parametrize("sample", samples("errors"))
+@each_case("sample", samples("errors"))
 def test_an_error_is_the_same_for_a_reply_in_one_piece(sample: Sample) -> None:
     """What was asked for does not change what a failure is."""
     sample.check(*read(playing(sample, [sample.body]), streamed=False))
@@ -289,7 +290,7 @@ def parts_of(sample: Sample) -> list[bytes]:
 
 
 @pytest.mark.parametrize("in_all", [False, pytest.param(True, marks=pytest.mark.release)])
-@pytest.mark.parametrize("sample", samples("streams", "cut_streams", "plain", "errors"))
+@each_case("sample", samples("streams", "cut_streams", "plain", "errors"))
 def test_a_sample_is_read_however_it_is_framed(sample: Sample, *, in_all: bool) -> None:
     """No fragment is held back: the next part is sent only when the last one's has come.
 

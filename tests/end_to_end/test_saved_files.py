@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any, Final
 
-import pytest
+from cases import each_case
 from project import ROOT
 
 from chatmagic._json import digest
@@ -43,12 +43,12 @@ TOLD: Final = [
 
 
 def outputs() -> list[Any]:
-    """Return the notebook's outputs that have a record; each is a parameter of a test."""
+    """Return the notebook's outputs that have a record."""
     cells = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
     return [
-        pytest.param(output, id=f"{cell['id']} {index}")
+        output
         for cell in cells
-        for index, output in enumerate(cell["outputs"])
+        for output in cell["outputs"]
         if "chatmagic" in output.get("metadata", {})
     ]
 
@@ -72,7 +72,7 @@ def test_a_cassette_is_written_back_byte_for_byte() -> None:
     assert cassette_text(interactions).encode() == content
 
 
-@pytest.mark.parametrize("output", outputs())
+@each_case("output", outputs())
 def test_a_record_is_written_back_with_its_seal(output: dict[str, Any]) -> None:
     """With the same JSON in the same order, the same canonical form and the same seal."""
     value = output["metadata"]["chatmagic"]

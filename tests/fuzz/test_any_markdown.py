@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 import pytest
+from cases import each_case
 from hostile import CORPUS
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,7 +68,7 @@ def check(reply: str) -> None:
     assert page.links <= Page(markdown.to_html(reply)).links
 
 
-@pytest.mark.parametrize("reply", HOSTILE, ids=[kind.tries for kind in CORPUS])
+@each_case("reply", HOSTILE)
 def test_no_hostile_reply_acts(reply: str) -> None:
     """No tag, no attribute, no picture and no other link comes of it."""
     check(reply)

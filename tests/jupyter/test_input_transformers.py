@@ -6,7 +6,7 @@ import ast
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
+from cases import each_case
 from IPython.core.inputtransformer2 import TransformerManager
 
 from chatmagic.jupyter import input_transformers
@@ -36,7 +36,7 @@ def calls(code: str) -> list[tuple[Any, ...]]:
     return magics
 
 
-@pytest.mark.parametrize(
+@each_case(
     "prompt",
     [
         "What is a p-value?",
@@ -71,7 +71,7 @@ def test_a_line_is_asked_as_typed(prompt: str) -> None:
 LINE, CELL = "run_line_magic", "run_cell_magic"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "call"),
     [
         ("%chat_fix a list?", (CELL, "chat_fix", "a list?", "\n")),
@@ -103,7 +103,7 @@ def test_a_continued_line() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "code",
     [
         's = """\n%chat why?\n"""\n',
@@ -128,7 +128,7 @@ def test_what_asks_nothing_goes_ipythons_own_way(code: str) -> None:
     assert manager().transform_cell(code) == TransformerManager().transform_cell(code)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         ">>> f(1)\n... more\n2\n",
@@ -152,7 +152,7 @@ def test_a_body_is_sent_as_typed(body: str) -> None:
     assert calls(f"\n  \n%%chat\n{body}") == [("run_cell_magic", "chat", "", expected)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "status"),
     [
         ("%%chat", "incomplete"),

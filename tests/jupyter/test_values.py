@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 import pytest
+from cases import each_case
 from IPython import display
 from libraries import library
 from logged import Emulator
@@ -43,7 +44,7 @@ def deep() -> list[Any]:
     return made
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         "x" * (3 * LIMIT),
@@ -56,14 +57,13 @@ def deep() -> list[Any]:
         Decimal("1.50"),
         Reply("word " * LIMIT),
     ],
-    ids=lambda value: type(value).__name__,
 )
 def test_a_text_or_a_number_goes_in_as_it_is(value: object) -> None:
     """A text whole, however long, a number as ``str``; neither has a line under the cell."""
     assert describe(value, {}) == (str(value), "")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (named(_repr_llm_=lambda _: "for a model"), "for a model"),
@@ -79,7 +79,6 @@ def test_a_text_or_a_number_goes_in_as_it_is(value: object) -> None:
         ([named(__repr__=fail)], "<list of 1 item, which cannot be shown as text>"),
         (deep(), "<list of 1 item, which cannot be shown as text>"),
     ],
-    ids=range(12),
 )
 def test_an_objects_own_words_for_a_model_come_first(value: object, text: str) -> None:
     """By ``_repr_llm_``; what is no text counts as none, and in the end it is named by its type."""
@@ -500,7 +499,7 @@ def pictures() -> dict[str, tuple[object, str]]:
     }
 
 
-@pytest.mark.parametrize("kind", pictures())
+@each_case("kind", pictures())
 def test_a_picture_is_not_sent(kind: str) -> None:
     """Its own facts are, with a line that says so to the model; the note says so to the person."""
     value, text = pictures()[kind]

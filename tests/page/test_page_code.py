@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import project
-import pytest
+from cases import each_case
 from node import node
 
 HERE = Path(__file__).parent
@@ -18,7 +18,7 @@ def test_there_are_tests() -> None:
     assert "view.test.js" in TESTS
 
 
-@pytest.mark.parametrize("name", TESTS)
+@each_case("name", TESTS)
 def test_the_page_passes_its_tests(name: str) -> None:
     """As node runs a file of tests by itself; what it says is shown where it fails."""
     ran = node("--test-reporter=tap", name, cwd=HERE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each_case
 
 from chatmagic.protocol.answer_text import body_text, header, quoted_error, safe_excerpt
 from chatmagic.protocol.api_key import REMOVED, Secret
@@ -11,7 +12,7 @@ from chatmagic.protocol.error_body import ErrorBody
 KEY = Secret("key-7d1f-throw-away")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "content_type", "text"),
     [
         ("é".encode(), "", "é"),

@@ -8,6 +8,7 @@ import pickle
 from urllib.parse import quote
 
 import pytest
+from cases import each_case
 
 from chatmagic.errors import InputError
 from chatmagic.protocol.api_key import (
@@ -104,8 +105,8 @@ def test_a_placeholder_is_never_looked_for(word: str) -> None:
 LONG = Secret("sk-abcdefgh-0123456789")
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-@pytest.mark.parametrize("key", [LONG, Secret(KEY), Secret("ssssssst")])
+@each_case("size", [1, 2, 3, 7, 100])
+@each_case("key", [LONG, Secret(KEY), Secret("ssssssst")])
 def test_a_key_in_fragments_is_removed(key: Secret, size: int) -> None:
     """However it is cut; the text around it arrives, and as soon as it can be no key."""
     text = f"So s it is: {key.reveal()}, sk- and {key.reveal().upper()}."
@@ -154,7 +155,7 @@ def test_the_longer_of_two_keys_is_removed_whole() -> None:
     assert redactor.rest() == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "Authorization",

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +27,7 @@ def choice(**fields: Any) -> dict[str, Any]:
 class TestChunk:
     """Chunks of a stream, and whole replies read as one."""
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("value", "chunk"),
         [
             ({}, Chunk()),
@@ -98,7 +99,7 @@ class TestChunk:
         """Of a part, or a list of them, the text counts; thoughts and images do not."""
         assert Chunk.from_json(choice(delta={"content": content})).content == text
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("indexes", "text"),
         [
             ([0, 1], "0"),
@@ -174,7 +175,7 @@ def test_untrusted_json_raises_nothing_but_a_value_error(value: object) -> None:
             assert read is None or isinstance(read, reader)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "content"),
     [
         ({"choices": [{"index": 0, "delta": {"content": "a"}}], "model": "m"}, "a"),

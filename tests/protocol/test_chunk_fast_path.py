@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from cases import each_case
 
 from chatmagic.protocol.chunk_fast_path import alike
 
 LINE = 'data: {"model":"m","choices":[{"delta":{"content":"a"},"index":0}]}'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "read"),
     [
         (" word", " word"),
@@ -39,7 +40,7 @@ def test_a_line_that_is_not_alike(line: str) -> None:
     assert like.content_of(line) == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         '"content"',

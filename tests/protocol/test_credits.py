@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from cases import each_case
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -65,7 +66,7 @@ def test_the_headers_are_read() -> None:
     assert facts == {"credits": credits, "date": WRITTEN}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "limit"),
     [
         ("100", 100),
@@ -91,7 +92,7 @@ def test_a_figure_is_a_plain_number_or_unknown(text: str, limit: int | None) -> 
     assert seen.used == (limit - 1 if limit else None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "resets_at"),
     [
         ("2026-01-02T00:00:00Z", RESET),
@@ -120,8 +121,8 @@ def test_a_reset_is_iso_or_an_epoch_within_reach(text: str, resets_at: datetime 
     assert told is None or told.tzinfo == UTC
 
 
-@pytest.mark.parametrize("scale", [1, 1000])
-@pytest.mark.parametrize(("days", "read"), [(365, True), (-365, True), (366, False), (-366, False)])
+@each_case("scale", [1, 1000])
+@each_case(("days", "read"), [(365, True), (-365, True), (366, False), (-366, False)])
 def test_an_epoch_is_measured_from_the_response(scale: int, days: int, read: bool) -> None:
     """The year counts from the response's own date, and from now only without one."""
     old = datetime(2016, 1, 1, tzinfo=UTC)
@@ -133,8 +134,8 @@ def test_an_epoch_is_measured_from_the_response(scale: int, days: int, read: boo
         assert (seen and (seen.resets_at or seen.lapsed_at)) == (reset if read else None)
 
 
-@pytest.mark.parametrize("dated", [True, False])
-@pytest.mark.parametrize(
+@each_case("dated", [True, False])
+@each_case(
     ("before", "lapsed"),
     [
         (timedelta(seconds=0), False),
@@ -163,7 +164,7 @@ def test_a_reset_in_the_past_is_said(dated: bool, before: timedelta, lapsed: boo
         assert Credits.from_json(credits.to_json()) == credits
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "when"),
     [
         (DATE, WRITTEN),
@@ -190,7 +191,7 @@ def test_the_date_of_a_response(text: str, when: datetime | None) -> None:
     assert seen.seen_at.tzinfo == UTC
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "expected"),
     [
         (ErrorBody("e"), Credits(100, 87, 13, RESET, WRITTEN)),
@@ -227,7 +228,7 @@ def test_what_a_gateway_counts_as_spent(spend: str, budget: str, read: Credits |
     assert {name.lower() for name in headers} <= {*KEPT_HEADERS}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("credits", "told", "said"),
     [
         (None, "unknown", ""),
@@ -339,7 +340,7 @@ def limit_of(headers: dict[str, str]) -> tuple[int | None, int | None, float | N
     return told.limit, told.remaining, ends
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("headers", "figures"),
     [
         ({LIMIT: "100", REMAINING: "93", ENDS: "6m0s"}, (100, 93, 360)),

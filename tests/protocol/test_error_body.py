@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cases import each_case
 from forged_json import nested_lists
 
 from chatmagic.protocol.error_body import ErrorBody
@@ -37,7 +38,7 @@ class TestErrorBody:
         assert not replace(body, limit=None).is_rate_limit
         assert not replace(body, used=None).is_rate_limit
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("value", "error", "message"),
         [
             ({"error": "unauthorized", "message": "Bad key"}, "unauthorized", "Bad key"),
@@ -110,7 +111,7 @@ class TestErrorBody:
         assert ErrorBody.in_reply({**within, "error": "Outer"}) == ErrorBody("Outer")
         assert ErrorBody.in_reply({"choices": [{"error": None}]}) is None
 
-    @pytest.mark.parametrize(
+    @each_case(
         "value",
         [
             None,
@@ -145,7 +146,7 @@ class TestErrorBody:
         assert body.reset_at == "1767312000"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         {"title": "Statistics"},

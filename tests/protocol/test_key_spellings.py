@@ -7,6 +7,7 @@ import json
 from urllib.parse import quote
 
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,7 +61,7 @@ def test_other_texts_are_no_key(text: str) -> None:
     assert finder.replaced(text, "gone") == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "at", "count"),
     [
         ("", 0, 0),

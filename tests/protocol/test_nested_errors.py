@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
+from cases import each_case
 
 from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.nested_errors import innermost_cause
@@ -19,7 +19,7 @@ def routed(raw: object, **more: object) -> dict[str, Any]:
     return {"message": "Provider returned error", "metadata": {"raw": raw, **more}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("error", "message"),
     [
         (routed(RAW, provider_name="OpenAI"), "OpenAI: Bad tool"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each_case
 
 from chatmagic.client import servers
 from chatmagic.errors import InputError
@@ -12,7 +13,7 @@ GEMINI = "https://generativelanguage.googleapis.com"
 AZURE = "https://lab.openai.azure.com"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "name", "compatible"),
     [
         ("https://api.openai.com/v1/responses", "OpenAI's Responses", "https://api.openai.com/v1"),
@@ -58,7 +59,7 @@ def test_an_address_of_another_protocol(url: str, name: str, compatible: str) ->
     assert other_protocol(compatible) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "https://api.anthropic.com",

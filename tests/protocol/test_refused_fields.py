@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
+from cases import each_case
 
 from chatmagic.protocol.refused_fields import SCHEMA, refused_fields
 
@@ -21,7 +21,7 @@ INSTEAD = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "refused"),
     [
         (openai(INSTEAD, param="max_tokens", code="unsupported_parameter"), "max_tokens"),
@@ -74,7 +74,7 @@ def test_a_refused_field_is_recognized(source: object, refused: str) -> None:
     assert {*refused_fields(source)} <= {refused, "max_completion_tokens"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "source",
     [
         None,

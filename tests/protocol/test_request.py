@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, cast
 
 import pytest
+from cases import each_case
 from forged_json import nested_lists
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -75,7 +76,7 @@ class TestRequest:
         for body in (said, {**said, **nulls}):
             assert Request.from_json(body) == Request((HELLO,), stream=False)
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("change", "match"),
         [
             ({"messages": None}, "'messages'"),

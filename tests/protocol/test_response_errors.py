@@ -7,6 +7,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,7 +50,7 @@ def told(
     return error_from_response(AnswerFacts(status, headers or [], NOW, (KEY,)), raw)
 
 
-@pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 429, 500, 302])
+@each_case("status", [200, 400, 401, 403, 404, 429, 500, 302])
 def test_the_rate_limit_is_known_by_its_body(status: int) -> None:
     """Its status is not shown (fact 9), so any will do."""
     error = told(status, LIMIT)
@@ -90,7 +91,7 @@ def test_a_burst_is_not_the_end_of_the_credits(reset: str, seconds: int, hint: s
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "body", "kind", "cause"),
     [
         (400, {"error": "bad"}, RequestRejectedError, "The service refused: "),
@@ -175,7 +176,7 @@ def test_no_refusal_is_without_a_next_step() -> None:
     assert (told(503, b"", [("Retry-After", "9")]).hint or "").endswith("again. Try again in 9 s.")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "words"),
     [
         ({"error": "name", "message": "words"}, ': "words (name)" (HTTP 400)'),
@@ -217,8 +218,8 @@ TOO_LONG = [
 ]
 
 
-@pytest.mark.parametrize("body", TOO_LONG)
-@pytest.mark.parametrize("status", [400, 413, 422])
+@each_case("body", TOO_LONG)
+@each_case("status", [400, 413, 422])
 def test_a_conversation_that_is_too_long_is_told_to_be(status: int, body: object) -> None:
     """However a server says it: by its status, by a code, or in its words."""
     error = told(status, body)
@@ -261,8 +262,8 @@ def test_the_key_is_taken_out_of_what_is_shown() -> None:
     assert "7d1f" not in str(told(302, b"", moved))
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize(
+@each_case("status", [301, 302, 303, 307, 308])
+@each_case(
     ("location", "words"),
     [
         ("https://new.example.org:8443/v1/chat?x=secret#f", "to https://new.example.org:8443 ("),
@@ -304,7 +305,7 @@ def test_a_redirect_that_leaves_tls_is_no_address_to_connect_to(
     assert ("If that is the service" in hint) is not is_downgrade
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("location", "path"),
     [
         ("/login?next=secret#f", "/login"),
@@ -358,7 +359,7 @@ def redirected(status: int, location: str, keys: tuple[Secret, ...] = (KEY,)) ->
     return error
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "words"),
     [
         ("0", "Try again in 0 s."),
@@ -370,7 +371,7 @@ def redirected(status: int, location: str, keys: tuple[Secret, ...] = (KEY,)) ->
         ("Sun, 01 Mar 2026 12:00:20 GMT", "Try again in 20 s."),
     ],
 )
-@pytest.mark.parametrize("status", [301, 401, 404, 429, 503])
+@each_case("status", [301, 401, 404, 429, 503])
 def test_any_error_says_how_long_to_wait(value: str, words: str, status: int) -> None:
     """``Retry-After`` is shown where it comes, by the clock that wrote it."""
     error = told(status, b"", [("Retry-After", value), ("Date", "Sun, 01 Mar 2026 12:00:00 GMT")])
@@ -379,7 +380,7 @@ def test_any_error_says_how_long_to_wait(value: str, words: str, status: int) ->
     assert error.retry_after is not None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "body", "headers", "wait"),
     [
         (429, {"error": {"message": "Please try again in 1.2s."}}, [], 1.2),
@@ -452,7 +453,7 @@ def test_an_error_in_a_reply_names_its_wait_in_its_body() -> None:
     assert error.retry_after == NOW + timedelta(seconds=3)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "kind", "words"),
     [
         ({"error": {"message": "no", "code": 401}}, AuthenticationError, "(error 401, HTTP 200)"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +29,7 @@ def pairs(lines: str) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in found]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("values", "when"),
     [
         (["0"], NOW),
@@ -66,7 +67,7 @@ def test_retry_after_is_measured_by_the_clock_that_wrote_it() -> None:
     assert retry_time.retry_after([*later.items()], fast) == fast + timedelta(seconds=5)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("header", "wait"),
     [
         ("retry-after-ms: 1500", 1.5),
@@ -90,7 +91,7 @@ def test_other_headers_name_a_wait(header: str, wait: float | None) -> None:
     assert seconds(retry_time.retry_after(pairs(header), NOW)) == wait
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("headers", "wait"),
     [
         ("x-ratelimit-reset-requests: 120ms", 0.12),
@@ -135,7 +136,7 @@ def test_a_limit_names_its_end(headers: str, wait: float | None) -> None:
     assert seconds(retry_time.limit_reset(pairs(headers), NOW)) == wait
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "wait"),
     [
         ("Rate limit reached for m. Limit 3, used 3. Please try again in 1.2s. See the page.", 1.2),
@@ -170,7 +171,7 @@ def test_a_sentence_names_a_wait(words: str, wait: float | None) -> None:
     assert seconds(retry_time.retry_after([], NOW, (), words)) == wait
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "wait", "reset"),
     [
         ({"retry_after": 1.2}, 2, None),
@@ -357,7 +358,7 @@ FORMS_OF_FIVE_SECONDS = (
 )
 
 
-@pytest.mark.parametrize(("header", "body", "words"), FORMS_OF_FIVE_SECONDS)
+@each_case(("header", "body", "words"), FORMS_OF_FIVE_SECONDS)
 def test_a_refusal_names_a_wait_in_any_form(header: str, body: object, words: str) -> None:
     """As services, gateways and libraries for limits write it: five seconds in each."""
     headers = pairs(header) if header else []
@@ -367,7 +368,7 @@ def test_a_refusal_names_a_wait_in_any_form(header: str, body: object, words: st
     assert seconds(until) == 5
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "wait"),
     [
         ("Try again in a minute.", 60),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each_case
 
 from chatmagic.protocol import secret_scanner
 from chatmagic.protocol.secret_scanner import (
@@ -58,11 +59,11 @@ def filled(sample: str) -> str:
     return sample.format(**ALPHABETS)
 
 
-def keys() -> list[Any]:
-    """Return parameters: the start, or the name of the place, and a text with a key of it."""
+def keys() -> list[tuple[str, str]]:
+    """Return the start, or the name of the place, and a text with a key of it."""
     listed = [(start, key) for start, (key, _) in SAMPLES["shape"].items()]
     listed += [(name, key) for name, row in SAMPLES["place"].items() for key in row["keys"]]
-    return [pytest.param(known_by, filled(key), id=key) for known_by, key in listed]
+    return [(known_by, filled(key)) for known_by, key in listed]
 
 
 def words() -> list[str]:
@@ -77,7 +78,7 @@ def kind_of(known_by: str) -> list[SecretKind]:
     return places or [kind for kind in KINDS_BY_SHAPE if kind.marks == (known_by.lower(),)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         *("DB_PASSWORD", "PGPASSWORD", "MY_SECRET", "OPENAI_API_KEY", "my-token", "X_PASSWD_2"),
@@ -138,7 +139,7 @@ def test_what_stands_for_a_password_in_a_variable_is_none() -> None:
         assert secret_variables({"DATABASE_URL": value}) == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "value"),
     [
         ("KEYBOARD", VALUE),
@@ -175,7 +176,7 @@ def test_each_kind_has_samples() -> None:
     assert {row["name"] for row in TABLE["place"]} == {*SAMPLES["place"]}
 
 
-@pytest.mark.parametrize(("known_by", "text"), keys())
+@each_case(("known_by", "text"), keys())
 def test_a_secret_of_each_kind_is_known(known_by: str, text: str) -> None:
     """Wherever it stands, but for a key within a word; also quoted by JSON or a URL."""
     names = {kind.name for kind in kind_of(known_by)}
@@ -190,13 +191,13 @@ def test_a_secret_of_each_kind_is_known(known_by: str, text: str) -> None:
             assert names & {*secret_kinds_in(before + text)}
 
 
-@pytest.mark.parametrize("sample", SAMPLES["more"]["keys"])
+@each_case("sample", SAMPLES["more"]["keys"])
 def test_other_lengths_of_a_kind_are_known(sample: str) -> None:
     """An issuer has had more than one."""
     assert secret_in(f"key: {filled(sample)}") is not None
 
 
-@pytest.mark.parametrize("sample", words())
+@each_case("sample", words())
 def test_words_of_code_and_prose_are_no_secrets(sample: str) -> None:
     """Nor is what stands for a secret in manuals."""
     text = filled(sample)
@@ -216,7 +217,7 @@ def test_the_texts_of_this_project_hold_no_secret() -> None:
     assert [*filter(None, map(secret_in, texts))] == []
 
 
-@pytest.mark.parametrize("known_by", [*SAMPLES["shape"], *SAMPLES["place"]])
+@each_case("known_by", [*SAMPLES["shape"], *SAMPLES["place"]])
 def test_the_search_is_linear(known_by: str) -> None:
     """A text that begins a secret again and again; a quadratic search of it takes minutes."""
     for kind in kind_of(known_by):

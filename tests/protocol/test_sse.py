@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from cases import each_case
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -175,7 +176,7 @@ def test_a_stream_is_the_same_byte_by_byte() -> None:
 
 
 @pytest.mark.unmeasured
-@pytest.mark.parametrize("name", SAMPLES)
+@each_case("name", SAMPLES)
 def test_every_way_of_cutting_reads_the_same(name: str) -> None:
     """A stream is the same cut at every place, or pair of places."""
     body, events = SAMPLES[name]
@@ -365,7 +366,7 @@ KINDS: list[tuple[str | None, bytes, sse.BodyKind]] = [
 ]
 
 
-@pytest.mark.parametrize(("content_type", "body", "expected"), KINDS)
+@each_case(("content_type", "body", "expected"), KINDS)
 def test_what_a_body_is(content_type: str | None, body: bytes, expected: sse.BodyKind) -> None:
     """How a body begins decides, then its Content-Type; a longer head never says otherwise."""
     assert sse.body_kind(content_type, body) == expected

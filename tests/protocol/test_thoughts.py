@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from cases import each_case
 
 from chatmagic.protocol.thoughts import ThoughtSplitter, split_unopened
 
@@ -47,7 +48,7 @@ def test_each_blank_in_front_is_looked_at_once() -> None:
     assert Counted.copied < 50_000
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "thoughts", "reply"),
     [
         ("<think>a < b</thin></think>\n\nYes <think>", "a < b</thin>", "Yes <think>"),

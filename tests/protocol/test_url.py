@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each_case
 
 from chatmagic.advice import note_at
 from chatmagic.errors import InputError
@@ -30,7 +31,7 @@ def refusal(url: str) -> InputError:
     return caught.value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "written"),
     [
         ("https://chat.example", "https://chat.example:443"),
@@ -53,7 +54,7 @@ def test_an_origin_is_written_in_one_way(url: str, written: str) -> None:
     assert origin(written) == written
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("base_url", "posted_to"),
     [
         ("https://chat.example", "https://chat.example/v1/chat/completions"),
@@ -113,7 +114,7 @@ def test_a_host_without_its_scheme_is_understood(url: str, meant: str | None) ->
     assert refusal(url).hint == (meant and f"Did you mean {meant}?")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "meant"),
     [
         ("localhost:18203", "http://localhost:18203"),
@@ -134,7 +135,7 @@ def test_an_address_on_this_machine_needs_no_scheme(url: str, meant: str) -> Non
     assert usable_url(url)[1] == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "",
@@ -169,7 +170,7 @@ def test_what_is_no_address_is_refused_and_not_repeated(url: str) -> None:
     assert "private" not in repr(error)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "is_refused"),
     [
         ("192.168.257", True),
@@ -203,7 +204,7 @@ def test_a_number_that_two_programs_read_differently_is_no_host(
     assert error.hint == "Write an IP address as four numbers from 0 to 255: http://127.0.0.1."
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "https://chat.example?api_key=sk-private",
@@ -226,7 +227,7 @@ def test_an_address_holds_no_secret(url: str) -> None:
     assert "private" not in f"{error!r}{error}{error.hint}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "here"),
     [
         ("localhost", True),
@@ -335,7 +336,7 @@ def test_models_are_listed_beside_the_requests(url: str, listed: str) -> None:
 LLM = "https://hub.example:443/services/llm"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "place"),
     [
         ("https://hub.example/services/llm", LLM),
@@ -366,7 +367,7 @@ def test_a_key_belongs_to_an_origin_and_a_path(url: str, place: str) -> None:
     assert key_place_or_none("no address") is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path",
     [
         "services/llm/../../user/mallory",

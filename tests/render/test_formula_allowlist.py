@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-import pytest
+from cases import each_case
 from formula_cases import BAD, GOOD
 
 from chatmagic.render.formula_allowlist import typeset_form
@@ -44,19 +44,19 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("tex", [*COMMON, *GOOD])
+@each_case("tex", [*COMMON, *GOOD])
 def test_ordinary_formulas_are_typeset(tex: str) -> None:
     """What people write as mathematics and chemistry is on the list."""
     assert typeset_form(tex)
 
 
-@pytest.mark.parametrize("tex", REFUSED.values(), ids=list(REFUSED))
+@each_case("tex", REFUSED.values())
 def test_formulas_that_do_more_are_not_typeset(tex: str) -> None:
     """What acts, hides, moves or burdens is refused."""
     assert not typeset_form(tex)
 
 
-@pytest.mark.parametrize("tex", BAD)
+@each_case("tex", BAD)
 def test_what_is_not_balanced_is_not_typeset(tex: str) -> None:
     """What comes while a formula streams, and what would end something else."""
     assert not typeset_form(tex)

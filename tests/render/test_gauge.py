@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import pytest
+from cases import each_case
 
 from chatmagic.models import Credits, Usage
 from chatmagic.render import gauge
@@ -64,7 +65,7 @@ def test_tokens_in_words(usage: Usage | None, words: str) -> None:
     assert gauge.usage_words(usage) == words
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("parameters", "model", "words"),
     [
         ({}, None, ""),
@@ -118,7 +119,7 @@ def test_a_time_in_words(seconds: float | None, words: str) -> None:
     assert gauge.time_words(seconds) == words
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("limit", "remaining", "full"),
     [
         (1000, 1000, 10),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from cases import each_case
 
 from chatmagic.render.links import tags, target
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("href", "leads"),
     [
         ("https://good.example/a", "good.example"),

@@ -6,6 +6,7 @@ import re
 from unittest.mock import Mock
 
 import pytest
+from cases import each_case
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -99,7 +100,7 @@ def test_a_definition_that_comes_later_leaves_text() -> None:
     assert 'href="http://b.c"' in second
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("opening", "part", "tag"),
     [
         ("", "word **bold** ", "p"),

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pathological
 import pytest
+from cases import each_case
 from hostile import CORPUS
 from hypothesis import given
 from hypothesis import strategies as st
@@ -182,15 +183,15 @@ ACTING_TEX = r"""\href \url \unicode \char202E \class \cssId \style \require \de
 
 
 @pytest.mark.unmeasured
-@pytest.mark.parametrize("live", [False, True])
-@pytest.mark.parametrize("text", HOSTILE)
+@each_case("live", [False, True])
+@each_case("text", HOSTILE)
 def test_a_hostile_reply_cannot_act(text: str, live: bool) -> None:
     """Every payload gives allowed tags, attributes, values and addresses only."""
     page(text, live=live)
 
 
 @pytest.mark.unmeasured
-@pytest.mark.parametrize("text", SHORT)
+@each_case("text", SHORT)
 def test_hostile_markdown_stays_harmless_inside_other_markdown(text: str) -> None:
     """A payload in a list, a quote, a table cell, a heading, a link or half a fence is the same."""
     flat = " ".join(text.split())
@@ -214,7 +215,7 @@ def test_html_is_shown_as_it_was_written() -> None:
     assert shown.strip() == "<script>alert(1)</script> <!-- hidden -->"
 
 
-@pytest.mark.parametrize("command", ACTING_TEX)
+@each_case("command", ACTING_TEX)
 def test_tex_that_reaches_out_is_shown_as_code(command: str) -> None:
     """TeX with commands that act is not given to the page to typeset."""
     tex = f"{command}{{x}}{{y}}"
@@ -239,7 +240,7 @@ def test_ordinary_tex_is_typeset(tex: str) -> None:
     assert page(f"${tex}$").formulas == [rf"\({tex}\)"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "formulas"),
     [
         ("$5 and $6", []),
@@ -277,7 +278,7 @@ def test_formulas_are_found(text: str, formulas: list[str]) -> None:
 ALIGN = "\\begin{align}\na &= b \\\\\n- c &= d\n\\end{align}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "formulas", "code"),
     [
         (ALIGN, [ALIGN], []),
@@ -443,7 +444,7 @@ def test_a_link_opens_elsewhere_and_shows_its_address() -> None:
     ) in to_html('[the docs](https://docs.python.org/3/?a=1&b=2 "ignored")')
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "shown"),
     [
         ("[python.org](https://www.python.org/x)", "python.org"),
@@ -478,7 +479,7 @@ def test_an_image_is_a_link_and_is_not_fetched() -> None:
     assert page("[x <https://a.example>](https://b.example)").links == ["https://b.example"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "part"),
     [
         ("```python\nx = 1", f"{PRE}{CODE}x = 1</code></pre>"),
@@ -577,10 +578,8 @@ PIECE = re.compile(r'<span style="display: block; [^"]*">([^<]*)</span>')
 WORD, MARK = "\u05e9\u05dc\u05d5\u05dd ", "\u0301"
 
 
-@pytest.mark.parametrize(
-    "shape", ["{}", "**{}**", "`{}`", "```\n{}\n```", r"\(\foo {}\)", "> # {}"]
-)
-@pytest.mark.parametrize(("part", "longest"), [(WORD, 1_000), (MARK, 200), (f"a{MARK}", 1_000)])
+@each_case("shape", ["{}", "**{}**", "`{}`", "```\n{}\n```", r"\(\foo {}\)", "> # {}"])
+@each_case(("part", "longest"), [(WORD, 1_000), (MARK, 200), (f"a{MARK}", 1_000)])
 def test_a_long_line_is_cut_where_a_page_would_be_busy(shape: str, part: str, longest: int) -> None:
     """Chromium takes four minutes for 500,000 marks in one line; nothing of the text is lost."""
     text = part * (4_500 // len(part))

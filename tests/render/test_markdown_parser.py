@@ -6,6 +6,7 @@ import logging
 import time
 
 import pytest
+from cases import each_case
 from test_markdown import checked, page
 
 from chatmagic import Reply
@@ -102,8 +103,8 @@ HEBREW, ARABIC = "\u05e9\u05dc\u05d5\u05dd", "\u0645\u0631\u062d\u0628\u0627"
 TURNED_LIST = 'style="padding-left: 0; padding-right: 2em;"'
 
 
-@pytest.mark.parametrize("word", [HEBREW, ARABIC])
-@pytest.mark.parametrize("start", ["", "1. ", "# ", "> ", "12 **", "`code` ", "$x$ ", "- - "])
+@each_case("word", [HEBREW, ARABIC])
+@each_case("start", ["", "1. ", "# ", "> ", "12 **", "`code` ", "$x$ ", "- - "])
 def test_a_reply_reads_from_the_right_by_its_first_word(word: str, start: str) -> None:
     """Marks, figures, code and formulas before it say nothing."""
     root = to_html(start + word).partition(">")[0]

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from typing import Any, Final
 
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,9 +40,9 @@ def so_far(text: str, format: str, opening: str = "") -> str:
     return live.box("mark")
 
 
-@pytest.mark.parametrize("format", ["markdown", "text", "code", "json"])
-@pytest.mark.parametrize("live", [True, False])
-@pytest.mark.parametrize("text", [HOSTILE, f'["{HOSTILE[:30]}"]', f"```\n{HOSTILE}\n```", ""])
+@each_case("format", ["markdown", "text", "code", "json"])
+@each_case("live", [True, False])
+@each_case("text", [HOSTILE, f'["{HOSTILE[:30]}"]', f"```\n{HOSTILE}\n```", ""])
 def test_no_form_lets_a_reply_act(format: str, text: str, *, live: bool) -> None:
     """Each escapes what it shows."""
     html = so_far(text, format) if live else reply_html(text, format)
@@ -136,7 +137,7 @@ AS_TYPED: Final = (
 """Prompts with signs that are no marks."""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("format", "text", "shown"),
     [
         ("markdown", "# **Two**\n\n- [x] `a`\n  b $x^2$", "Two a b x^2"),

@@ -6,6 +6,7 @@ import logging
 
 import pathological
 import pytest
+from cases import each_case
 from hostile import CORPUS
 from markdown_it import MarkdownIt
 from shares import each_time
@@ -89,7 +90,7 @@ def test_a_reply_is_written_as_it_was_read() -> None:
     assert written.replace("|---|", "|:--|") == WRITTEN
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "written"),
     [
         (r"\(x_1\)2 and $n$", "$x_1$&#50; and $n$"),
@@ -132,7 +133,7 @@ def test_formulas_stand_in_dollars(text: str, written: str) -> None:
     assert to_markdown(text) == written
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "written"),
     [
         ("<b> &lt;b&gt; &#x202e;", "&#60;b&#62; &#60;b&#62; \ufffd"),
@@ -203,7 +204,7 @@ ANOTHER = MarkdownIt("gfm-like", {"html": True, "linkify": False})
 
 
 @pytest.mark.unmeasured
-@pytest.mark.parametrize("hostile_text", [each.text for each in CORPUS])
+@each_case("hostile_text", [each.text for each in CORPUS])
 def test_another_parser_finds_nothing_that_acts(hostile_text: str) -> None:
     """One that reads HTML and images, of whatever a model may write."""
     tokens = ANOTHER.parse(to_markdown(hostile_text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,7 +31,7 @@ def test_a_budget_is_read(text: str, words: str, unit: str) -> None:
     assert (str(budget), budget.unit) == (words, unit)
 
 
-@pytest.mark.parametrize("text", ["", "-5", "fifty", "5 euros", "50 a day", "1e3", "turns", "٣"])
+@each_case("text", ["", "-5", "fifty", "5 euros", "50 a day", "1e3", "turns", "٣"])
 def test_what_is_no_budget_is_refused(text: str) -> None:
     """Nothing is sent while it is not known how much may be."""
     with pytest.raises(InputError, match=r"must be \"50\" \(credits\).*Nothing was sent\."):

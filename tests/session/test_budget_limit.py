@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 from accounts import CREDITS, SERVICE, Account
+from cases import each_case
 from environments import GivenEnvironment
 from logged import Emulator
 from loopback import Server, document, playing
@@ -57,7 +58,7 @@ def test_a_constant_cost_never_passes_a_budget(budget: str, asked: int) -> None:
     assert len(account.ledger) == asked
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_case("seed", range(20))
 def test_several_at_once_never_pass_a_budget(seed: int) -> None:
     """Cells and a table of prompts, whose answers overtake one another."""
     luck = Random(seed)  # noqa: S311 - a seeded run

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from asking import Seen, stop
+from cases import each_case
 from environments import GivenEnvironment
 from libraries import library
 from logged import Emulator
@@ -244,7 +245,7 @@ def test_without_pydantic_a_type_says_what_to_install(monkeypatch: pytest.Monkey
 NODE: dict[str, Any] = {"type": "object", "properties": {"next": {"$ref": "#/$defs/N"}}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("document", "inner"),
     [
         ({"type": "object"}, None),

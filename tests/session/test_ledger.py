@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from accounts import NOW, SERVICE, Account
+from cases import each_case
 from environments import GivenEnvironment
 
 from chatmagic.errors import (
@@ -72,7 +73,7 @@ def test_a_limit_refuses_a_request_before_it_begins() -> None:
         ledger.refuse_wrong_limits()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("problem", "was_sent"),
     [
         (CutOffError("no"), True),

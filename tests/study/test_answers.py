@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from cases import each_case
 from libraries import library
 
 from chatmagic.errors import InputError
@@ -57,7 +58,7 @@ def test_replies_of_a_map_are_read() -> None:
     assert found.missing == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "label"),
     [
         (" yes\n", "yes"),
@@ -108,7 +109,7 @@ def test_a_tie_has_no_majority() -> None:
     assert found.ties == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("frame", "gold", "message"),
     [
         ([], None, "The table has no rows."),

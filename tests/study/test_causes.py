@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cases import each_case
 from studies import ONE
 
 from chatmagic.conversation.question import Value
@@ -16,7 +17,7 @@ OLD = replace(ONE, request="1", model="m")
 TAPE = replace(OLD, kind="cassette", prompt="QUESTION")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "causes"),
     [
         ({}, ["same answer"]),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from audits import exchange, page, tape
+from cases import each_case
 from pages import save
 from project import ROOT
 from studies import ONE, field, study_of
@@ -23,7 +24,7 @@ from chatmagic.study.report_fields import NOT_REPORTED
 SAMPLES = ROOT / "tests" / "samples"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "value", "place"),
     [
         ("model", "SENTINEL", "Model version"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from cases import each_case
 from studies import ONE
 
 from chatmagic.study import pairs
@@ -16,7 +17,7 @@ RIVER = replace(ONE, typed="Name a river", request="1")
 LAKE = replace(ONE, typed="Name a lake", request="2")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("old", "new", "expected"),
     [
         # The cell and the request count before the cell, and the cell before the prompt.

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from audits import exchange, tape
+from cases import each_case
 from project import ROOT
 from row_service import RowService
 from studies import AGREEMENT, DRAWN, ONE, field, label, study_of, written
@@ -42,7 +42,7 @@ def test_the_fields_are_the_world_banks() -> None:
         assert (item.origin == "to be filled in") == item.lines[0].startswith("[to be filled in: ")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "words"),
     [
         ({"is_hidden": True}, "hidden from the requests below: 1"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each_case
 from reviews import LABELS, review, rows
 
 from chatmagic.errors import ChatError, InputError
@@ -158,7 +159,7 @@ KEY = "0" * 64
 REPLY = RowReply(row=0, key=KEY, request=KEY, occurrence=1, text="good")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("frame", "labels", "n", "message"),
     [
         ([REPLY], LABELS, 5, "The replies of a map do not hold the texts"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each_case
 
 from chatmagic.jupyter.cells.cell_traceback import FIRST, LAST, traceback_text
 
@@ -70,7 +71,7 @@ GROUP = """ExceptionGroup: all (2 sub-exceptions)
 CHAIN = "for n in range(1, 30):\n    f = ValueError(n)\n    f.__cause__ = e\n    e = f\nraise e"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "end"),
     [
         (
@@ -91,7 +92,6 @@ CHAIN = "for n in range(1, 30):\n    f = ValueError(n)\n    f.__cause__ = e\n   
             "E: (its message cannot be made)",
         ),
     ],
-    ids=range(8),
 )
 def test_an_error_has_its_causes_its_group_and_its_notes(code: str, end: str) -> None:
     """Causes above it, with what joins them; below it the errors of its group, indented."""

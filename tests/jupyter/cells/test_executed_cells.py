@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from asking import stop
+from cases import each_case
 from logged import Emulator
 from shells import Shell, asked
 
@@ -77,7 +78,7 @@ def test_an_interrupt_before_the_cell_sends_nothing(
     assert len(emulator.requests) == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "ours"),
     [
         ("%%chat\nx", True),

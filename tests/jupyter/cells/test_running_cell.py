@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from cases import each_case
 from comms import Widgets
 from IPython.core.interactiveshell import InteractiveShell
 from logged import Emulator
@@ -63,7 +64,7 @@ def test_a_page() -> None:
     assert "home" not in repr(other)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("metadata", "person", "audience"),
     [
         ({}, False, "machine"),  # nbclient, nbval, nbconvert, papermill

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each_case
 from logged import Emulator
 from shells import Shell
 
@@ -32,7 +33,7 @@ A_COMMAND = Command(
 NAMES = [command.name for command in commands.COMMANDS]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "words", "options"),
     [
         ("", "", {}),

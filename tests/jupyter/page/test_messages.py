@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-import pytest
+from cases import each_case
 from message_types import conforms, types
 
 from chatmagic._version import __version__
@@ -23,11 +23,7 @@ FORMS: dict[str, Any] = {
     "to the panel": types()["FromKernel"],
     "to the bridge": types()["ToBridge"],
 }
-EACH = [
-    pytest.param(form, sample, id=f"{name}: {sample['kind']}")
-    for name, form in FORMS.items()
-    for sample in SAMPLES[name]
-]
+EACH = [(form, sample) for name, form in FORMS.items() for sample in SAMPLES[name]]
 
 
 OPTIONAL = {"view", "reloaded", "ended", "last", "cell", "box", "replaces"}
@@ -44,7 +40,7 @@ def test_each_message_has_an_example() -> None:
         assert {sample["kind"] for sample in SAMPLES[name]} == kinds(form), name
 
 
-@pytest.mark.parametrize(("form", "sample"), EACH)
+@each_case(("form", "sample"), EACH)
 def test_examples_are_of_their_type(form: Any, sample: dict[str, Any]) -> None:
     """With all that is required; nothing may lack, be of another type, or be there besides."""
     assert conforms(sample, form)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each_case
 from row_service import RowService
 
 import chatmagic
@@ -47,7 +48,7 @@ def test_a_description_is_read_as_it_was_written(head: JobHead) -> None:
     assert head_name(name) == name
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from cases import each_case
 
 from chatmagic.errors import (
     AuthenticationError,
@@ -123,7 +124,7 @@ def test_requests_under_way_are_halved_and_added_one_by_one() -> None:
 CUT = Reply("half")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("problem", "meaning"),
     [
         (None, ""),
@@ -161,13 +162,18 @@ CUT = Reply("half")
 )
 def test_the_meaning_of_an_error(problem: ChatError | ChatInterrupted | None, meaning: str) -> None:
     """Whether nothing was done, or it may have been paid; whether others would have it, too."""
+    assert meaning_of(problem) == meaning
+
+
+def meaning_of(problem: ChatError | ChatInterrupted | None) -> str:
+    """Return a word for all that holds of a row's error."""
     found = {
         "refusal": is_refusal(problem),
         "paid": may_be_paid(problem),
         "service": is_of_the_service(problem),
         "end": ends_all(problem),
     }
-    assert " ".join(name for name, holds in found.items() if holds) == meaning
+    return " ".join(name for name, holds in found.items() if holds)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +192,7 @@ def test_an_error_in_a_reply_has_a_status_of_its_own(
 ) -> None:
     """A service that answers 200, and then says that it is overloaded, has done nothing."""
     problem.body_status = body_status
-    test_the_meaning_of_an_error(problem, meaning)
+    assert meaning_of(problem) == meaning
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-import pytest
+from cases import each_case
 
 from chatmagic.session.map.job_head import head_name
 from chatmagic.session.map.row_index import RowIndex
@@ -65,7 +65,7 @@ def test_lines_that_a_tool_wrote_are_known() -> None:
     assert index.edited == 0
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "has_end", "goes_on", "counts"),
     [
         (b"", False, False, (0, 0)),

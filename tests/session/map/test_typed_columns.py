@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-import pytest
+from cases import each_case
 from libraries import library
 
 from chatmagic.session import forms
@@ -116,8 +116,8 @@ def test_a_number_that_no_column_holds_is_missing() -> None:
     assert typed().of([reply({"age": 2**63})])["age"] == ("Int64", [None])
 
 
-@pytest.mark.parametrize("rows", [0, 2])
-@pytest.mark.parametrize("name", ["pandas", "polars", "pyarrow", "columns"])
+@each_case("rows", [0, 2])
+@each_case("name", ["pandas", "polars", "pyarrow", "columns"])
 def test_tables(name: str, rows: int) -> None:
     """Also without any row; each has its library's own types, and the index stays."""
     replies = together([reply(VALUE), reply({**VALUE, "age": None})] * rows, 2)
