@@ -215,7 +215,8 @@ class Job:
         """Tell what came from the file, and how many rows failed."""
         counts = self.counts
         if counts.from_file and self.sender.replayed is None:
-            notify(self.sender.environment, counts.from_file_line(self.file.index.latest))
+            line = counts.from_file_line(self.file.names, self.file.latest)
+            notify(self.sender.environment, line)
         if counts.failed:
             notify(self.sender.environment, counts.failed_line(self._error_place))
 

@@ -23,7 +23,7 @@ from chatmagic.session.map.row_template import Row, RowTemplate
 from chatmagic.session.map.run_state import NAP, Clock, RunState
 from chatmagic.session.map.shared_files import SharedFile
 
-SAME_ROWS: Final = "another task asks the same rows"
+SAME_ROWS: Final = "another task asks the same rows; if it hangs, end its process"
 """Reason for the wait for another task's answers."""
 
 

@@ -74,15 +74,16 @@ class RunCounts:
             words += f" {counted(self.lost, 'row')} lost whose reply had come."
         return words
 
-    def from_file_line(self, latest: datetime | None) -> str:
+    def from_file_line(self, names: str, latest: datetime | None) -> str:
         """Return a line on the rows that the file had answered before.
 
         Args:
-            latest: the time of the file's latest answer before the run; ``None`` if unknown.
+            names: the named file, and what is beside it, in words.
+            latest: the time of the latest answer before the run; ``None`` if unknown.
         """
         asked = f"{counted(self.sent, 'request')} sent" if self.sent else "nothing was sent"
         when = "" if latest is None else f", of {_day(latest)}"
-        kept = f"{self.from_file:,} of {counted(self.read, 'answer')} from {self.file_name}"
+        kept = f"{self.from_file:,} of {counted(self.read, 'answer')} from {names}"
         return f"{kept}{when}; {asked}. Another file=… asks all rows anew."
 
     def failed_line(self, error_place: str) -> str:

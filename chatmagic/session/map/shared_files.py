@@ -18,6 +18,7 @@ from chatmagic._files import set_time
 from chatmagic._fork import Lock
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.errors import ChatError, InputError
+from chatmagic.safe_text import counted
 from chatmagic.session.map.claims import Claims
 from chatmagic.session.map.job_file import Access, JobFile, NoLocksError
 from chatmagic.session.map.row_file import YOUNG, RowFile
@@ -54,6 +55,8 @@ class SharedFile(JobFile):
         """Open nothing yet."""
         super().__init__(path, replays=replays, head=head, access=access)
         self.others = others
+        self.named = path
+        """The file that the user named: where that one cannot be locked, this one is beside it."""
         self._claims = claims
         self._listed_at = 0
 
@@ -74,6 +77,20 @@ class SharedFile(JobFile):
             key: the row's short key.
         """
         return any(file.index.has_failed(key) for file in (self, *self.others))
+
+    @property
+    def names(self) -> str:
+        """The named file, and the number of files beside it that have answers, in words."""
+        others = [other for other in self.others if other.path != self.named]
+        answering = [other for other in others if other.index.keys]
+        beside = f" and {counted(len(answering), 'file')} beside it" if answering else ""
+        return self.named.name + beside
+
+    @property
+    def latest(self) -> datetime | None:
+        """The time of the latest line that was read of all files; ``None`` if unknown."""
+        times = (file.index.latest for file in (self, *self.others))
+        return max(filter(None, times), default=None)
 
     def claim(self, key: str) -> bool:
         """Return whether a row may be asked now, as no other task asks it.
@@ -214,6 +231,7 @@ def opened(
         new = path.with_name(f"{path.stem}.{secrets.token_hex(8)}{path.suffix}")
         named = RowFile(path).read()
         file = SharedFile(new, [named, *others], claims=claims, head=head, access="alone")
+        file.named = path
         file.open()
     except BaseException:
         file.close()

@@ -108,7 +108,7 @@ def test_a_stop_ends_the_wait_for_another_task(rig: Rig, monkeypatch: pytest.Mon
     seen = stopped_when_it_waits(job, monkeypatch)
     with pytest.raises(ChatInterrupted, match="Stopped"):
         job.run(is_watched=True)
-    assert seen[0] == "another task asks the same rows"
+    assert seen[0] == "another task asks the same rows; if it hangs, end its process"
     assert rig.asking.asked == []
 
 
@@ -132,4 +132,4 @@ def test_a_long_wait_is_told_where_no_bar_is_shown(
         job.run(is_watched=False)
     last.cancel()
     assert told
-    assert re.fullmatch(r"The map has waited for .* minutes?: another task .* rows\.", told[0])
+    assert re.fullmatch(r"The map has waited for .* minutes?: another task .* process\.", told[0])

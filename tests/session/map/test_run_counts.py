@@ -60,11 +60,11 @@ def test_the_lines_at_the_end() -> None:
     """The file's part is told with its day."""
     day = datetime(2026, 8, 29, 12, tzinfo=UTC)
     again = "Another file=… asks all rows anew."
-    assert MUCH.from_file_line(day) == (
-        f"1,000 of 1,500 answers from q.jsonl, of 29 August 2026; 210 requests sent. {again}"
+    assert MUCH.from_file_line("m.jsonl", day) == (
+        f"1,000 of 1,500 answers from m.jsonl, of 29 August 2026; 210 requests sent. {again}"
     )
     all_there = replace(MUCH, read=1_000, sent=0)
-    assert all_there.from_file_line(None) == (
-        f"1,000 of 1,000 answers from q.jsonl; nothing was sent. {again}"
+    assert all_there.from_file_line("m.jsonl and 1 file beside it", None) == (
+        f"1,000 of 1,000 answers from m.jsonl and 1 file beside it; nothing was sent. {again}"
     )
     assert MUCH.failed_line("column error") == "1,490 of 1,500 answered, 10 failed: column error."

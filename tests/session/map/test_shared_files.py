@@ -176,6 +176,10 @@ def test_two_maps_of_one_file_without_locks(
         assert len(told) == 2
         assert "no file locks here: answers go to q." in told[0]
         assert len(list(tmp_path.iterdir())) == 3
+        told.clear()
+        again = Session(client).map("{{ it }}", rows["a"], file=path, yes=True)
+        assert told[1].startswith("8 of 8 answers from q.jsonl and 2 files beside it, of today; ")
+        assert [each.text for each in again] == results["a"]
         # With locks again, all of it counts.
         monkeypatch.undo()
         again = Session(client).map("{{ it }}", rows["a"] + rows["A"], file=path)
