@@ -176,6 +176,7 @@ def the_kernel_has_one_session() -> None:
     chatmagic.map("{{ it }}", [], temprature=1)  # type: ignore[call-overload]
     replies = chatmagic.map("{{ it }}", ["Why?"], yes=True)
     assert_type(replies[0], chatmagic.RowReply)
+    assert_type(replies[1:].to_dataframe(), Any)
     label = chatmagic.mapper("{{ a }}", "answers", workers=8, repeats=5, schema=None, columns=False)
     assert_type(label, chatmagic.Mapper)
     assert_type(label({"a": ["Why?"]}), dict[str, list[str]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from chatmagic.session.map.repeats import together
 from chatmagic.session.map.results import error_place, with_replies
 from chatmagic.session.map.row_asker import JobOptions
 from chatmagic.session.map.row_pool import RowPool
+from chatmagic.session.map.row_reply import RowReply
 from chatmagic.session.map.row_sender import RowSender
 from chatmagic.session.map.row_template import RowTemplate
 from chatmagic.session.map.rows import Rows
@@ -186,13 +188,18 @@ class Job:
         self._worker.result  # noqa: B018 - raises the error that ended it
         if self.options.reports:
             self._report()
-        read = self.file.replies(self.to_ask.keys)
-        replies: list[Any] = [self.template.with_value(reply) for reply in read]
+        replies: list[Any] = [*map(self.template.with_value, self._read_replies())]
         if self.template.repeats > 1:
             replies = together(replies, self.template.repeats)
             self._report_ties(sum(bool(reply.tied) for reply in replies))
         template = self.template
         return with_replies(self.rows.source, replies, template.columns, template.ask.form)
+
+    def _read_replies(self) -> Iterator[RowReply | None]:
+        """Yield the replies as they stand in the files, each with its row's place in this call."""
+        repeats = self.template.repeats
+        for number, reply in enumerate(self.file.replies(self.to_ask.keys)):
+            yield None if reply is None else reply.of_row(number // repeats)
 
     def stop(self) -> None:
         """Begin no more rows. Those under way continue to their end."""

@@ -165,8 +165,12 @@ def _tell_of(file: SharedFile, path: Path, environment: Environment) -> None:
         )
     for number, state in [(file.index.unread, "unreadable"), (file.index.edited, "edited")]:
         if number:
-            lines = counted(number, "line")
-            notify(environment, f"{lines} of {file.path.name} {state}; such rows are asked again.")
+            lines = counted(number, f"{state} line")
+            notify(
+                environment,
+                f"{lines} of {file.path.name} not used; a row without another answer is asked "
+                "again.",
+            )
 
 
 def close_unless_running(file: SharedFile | None, job: Job | None) -> None:

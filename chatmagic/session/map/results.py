@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 from chatmagic.conversation.question import Schema
 from chatmagic.render import reply_table
@@ -30,6 +30,22 @@ class Replies(list[RowReply]):
         """Take the replies."""
         super().__init__(replies)
         self._columns = columns or Columns()
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> RowReply: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Replies: ...
+
+    def __getitem__(self, index: SupportsIndex | slice) -> RowReply | Replies:
+        """Return a reply, or some of them, which are a table on a page, too.
+
+        Args:
+            index: the place or the places.
+        """
+        if isinstance(index, slice):
+            return Replies(super().__getitem__(index), self._columns)
+        return super().__getitem__(index)
 
     def to_dataframe(self) -> Any:
         """Return the replies as a pandas DataFrame, a row each.

@@ -111,6 +111,8 @@ class RowIndex:
 
     def _add_other(self, line: Line) -> bool:
         """Note a line that does not stand as it was written here, as for :meth:`add`."""
+        if line.has_end and not line.content.strip():
+            return True  # An editor may have left it.
         # After a torn line the next one may follow without a line end.
         begin = max(line.content.rfind(BEGINNING), 0)
         try:

@@ -58,9 +58,10 @@ def replay_key(request: str, occurrence: int) -> str:
 class _OfLine(BodyFacts):
     """Facts of a reply whose line may not be read yet."""
 
-    __slots__ = ("_line",)
+    __slots__ = ("_line", "_row")
 
     _line: bytes
+    _row: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -132,7 +133,17 @@ class RowReply(_OfLine):
         """
         reply = cls.__new__(cls)
         object.__setattr__(reply, "_line", line)
+        object.__setattr__(reply, "_row", None)
         return reply
+
+    def of_row(self, row: int) -> Self:
+        """Return a reply that is not read yet as that of a row of this call.
+
+        Args:
+            row: the row's place, from 0. In the line is that of the call that asked it.
+        """
+        object.__setattr__(self, "_row", row)
+        return self
 
     if not TYPE_CHECKING:
 
@@ -153,6 +164,8 @@ class RowReply(_OfLine):
                 read = RowReply.from_line(line)
                 for field in _FIELDS:
                     object.__setattr__(self, field, getattr(read, field))
+                if self._row is not None:
+                    object.__setattr__(self, "row", self._row)
                 object.__setattr__(self, "_line", b"")
             return object.__getattribute__(self, name)
 
@@ -221,6 +234,8 @@ _SPARSE: Final = (
 )
 """The names that a line lacks if it has no such fact: files of earlier releases have none."""
 _SEAL: Final = b', "digest": "'
+_WITH_DIGEST: Final = frozenset({"head", "prompt_digest"})
+"""Names of fields that no line without a digest has."""
 
 
 class EditedError(ValueError):
@@ -257,8 +272,8 @@ def seal_of(line: bytes) -> str:
 def fields_of(line: bytes) -> tuple[dict[str, Any], bool]:
     """Return the fields of a line, and whether it stands as it was written here.
 
-    A line of an earlier release has no digest. A tool may have written the same fields in another
-    order, or with other spaces.
+    A line of an earlier release has no digest, and none of the fields that came after it. A tool
+    may have written the same fields in another order, or with other spaces.
 
     Raises:
         ValueError: it is no line of a job's file, or was edited.
@@ -268,6 +283,8 @@ def fields_of(line: bytes) -> tuple[dict[str, Any], bool]:
         raise ValueError("a line is a JSON object")
     seal = value.pop("digest", None)
     if seal is None:
+        if not _WITH_DIGEST.isdisjoint(value):
+            raise EditedError("the line has lost its digest")
         return value, False
     seal = str(seal)
     if seal_of(line) == seal and is_well_formed(value):

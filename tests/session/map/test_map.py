@@ -190,7 +190,7 @@ def test_a_torn_line_costs_its_row_alone(
     assert [reply.text for reply in replies] == list("ABCD")
     assert service.prompts[4:] == ["b", "c"]
     assert told == [
-        f"1 line of {path.name} unreadable; such rows are asked again.",
+        f"1 unreadable line of {path.name} not used; a row without another answer is asked again.",
         f"2 of 4 answers from {path.name}, of today; 2 requests sent. {ANEW}",
     ]
 
@@ -215,6 +215,20 @@ def test_a_second_call_says_what_it_did(
     assert told == [f"61 of 61 answers from q.jsonl, of 29 August 2025; nothing was sent. {ANEW}"]
 
 
+def test_a_reply_has_the_place_of_its_row_in_this_call(
+    asking: Session, service: RowService
+) -> None:
+    """Also if another call has asked it, in another place, or as often as it repeats rows."""
+    asking.map("{{ it }}", list("abc"), yes=True, file="q.jsonl", repeats=2)
+    replies = asking.map("{{ it }}", list("ca"), yes=True, file="q.jsonl")
+    assert [(reply.row, reply.text) for reply in replies] == [(0, "C"), (1, "A")]
+    replies = asking.map("{{ it }}", list("bb"), yes=True, file="q.jsonl")
+    assert [reply.row for reply in replies] == [0, 1]
+    replies = asking.map("{{ it }}", list("cb"), yes=True, file="q.jsonl", repeats=2)
+    assert [reply.row for reply in replies] == [0, 1]
+    assert len(service.bodies) == 6
+
+
 def test_a_text_that_was_edited_is_not_the_models(
     asking: Session, service: RowService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,7 +243,9 @@ def test_a_text_that_was_edited_is_not_the_models(
     replies = asking.map("{{ it }}", list("abc"), yes=True, file="q.jsonl")
     assert [reply.text for reply in replies] == list("ABC")
     assert service.prompts == [*"abc", "b"]
-    assert told[0] == "1 line of q.jsonl edited; such rows are asked again."
+    assert told[0] == (
+        "1 edited line of q.jsonl not used; a row without another answer is asked again."
+    )
 
 
 def test_a_million_rows_begin_at_once(asking: Session, service: RowService) -> None:

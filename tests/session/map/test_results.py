@@ -119,3 +119,5 @@ def test_a_list_is_a_table_on_a_page() -> None:
     fields = with_replies(["a", "b"], REPLIES, Columns(is_parsed=True, fields=("n",)))
     assert list(fields.to_dataframe().columns) == ["reply", "n", "error"]
     assert Replies() == []
+    assert [type(made[:1]), type(made[0])] == [Replies, RowReply]
+    assert list(fields[1:].to_dataframe().columns) == ["reply", "n", "error"]

@@ -39,6 +39,8 @@ def test_the_last_line_of_a_row_counts() -> None:
     assert (index.newest, index.latest) == (SHORT[1], ENDED)
     index.note(SHORT[1], 40, has_failed=False)
     assert index.is_answered(SHORT[1])
+    # An editor may have left an empty line.
+    assert index.add(Line(40, b"\n", 1, True))
     assert (index.unread, index.edited) == (0, 0)
 
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -64,6 +65,9 @@ def test_an_edited_line_is_none(old: bytes, new: bytes) -> None:
     value = json.loads(line)
     value.pop("digest")
     assert RowReply.from_line(json.dumps(value).encode()) == WHOLE
+    for name in ("head", "prompt_digest"):
+        with pytest.raises(EditedError, match="has lost its digest"):
+            RowReply.from_line(json.dumps({**value, name: KEY}).encode())
 
 
 @pytest.mark.parametrize("name", ["key", "request", "text", "row", "ended_at"])
@@ -118,6 +122,9 @@ def test_an_unread_line_is_read_when_a_field_is_looked_at(read: Callable[[RowRep
     """It is like a reply that was read at once, in whichever way it is looked at first."""
     unread = RowReply.unread(WHOLE.to_line())
     assert read(unread) == read(WHOLE)
+    placed = RowReply.unread(WHOLE.to_line()).of_row(7)
+    assert read(placed) == read(replace(WHOLE, row=7))
+    assert placed.row == 7
     assert unread == WHOLE
     assert RowReply.unread(WHOLE.to_line()) == WHOLE
 
