@@ -21,6 +21,8 @@ import pytest
 import trustme
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from logged import Emulator
 from loopback import serving
 from project import PURE, ROOT
@@ -38,7 +40,9 @@ pytest_plugins = ["chatmagic.pytest_plugin"]
 # A busy machine is no reason to fail, so nothing here looks at a clock.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-# The test command's: the same examples every time.
+# The test command's: the same examples every time. Hypothesis would also try constants of the
+# modules that are loaded, so that a file alone would try others than among all; and to read them
+# takes each worker of a fresh clone seconds.
 settings.register_profile("steady", UNHURRIED, max_examples=8, derandomize=True, database=None)
 
 # CI's, after that.
@@ -48,6 +52,8 @@ settings.register_profile("release", UNHURRIED, max_examples=80, derandomize=Tru
 settings.register_profile("long", UNHURRIED, max_examples=20_000, print_blob=True)
 
 settings.load_profile("steady")
+
+NO_CONSTANTS: Final = Constants()
 
 # Who is started in the background may be told to ignore this signal, and so would be the
 # programs that the tests start and then interrupt.
@@ -96,6 +102,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line("markers", "unmeasured: takes long, and reaches nothing by itself")
     config.addinivalue_line("markers", "pure: own test of a pure module, which --cov measures")
+    if config.getoption("--hypothesis-profile") in (None, "steady"):
+        vars(providers)["_get_local_constants"] = lambda: NO_CONSTANTS
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(ROOT / "chatmagic", quiet=1, workers=0)
         for path in PURE:
