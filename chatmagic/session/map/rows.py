@@ -47,15 +47,20 @@ class Rows:
                 f"The rows are a table, a list or another iterable, not {kind}. Nothing was sent.",
                 hint=_hint(self.source),
             )
-        self._refuse_two_of_a_name()
+        self._refuse_unclear_names()
 
-    def _refuse_two_of_a_name(self) -> None:
-        """Raise an error if a name of a template could be either of two columns.
+    def _refuse_unclear_names(self) -> None:
+        """Raise an error if a name of a template would be that of no column, or of two.
 
         Raises:
-            InputError: it could.
+            InputError: it would.
         """
         names = names_of(self.source)
+        if names and getattr(getattr(self.source, "columns", None), "nlevels", 1) > 1:
+            raise InputError(
+                "The names of the columns have several levels. Nothing was sent.",
+                hint='A template takes one: frame.columns = frame.columns.map("_".join).',
+            )
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise InputError(
@@ -129,7 +134,8 @@ def are_columns(value: Any) -> bool:
 
 
 def _is_a_list(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+    is_other = isinstance(value, str | bytes | Mapping) or is_table(value)
+    return isinstance(value, Iterable) and not is_other
 
 
 def names_of(value: Any) -> list[str]:

@@ -134,9 +134,13 @@ def test_rows_with_names_of_their_own() -> None:
     assert list(Rows([("a", 1), Row])) == [{"it": ("a", 1)}, {"it": Row}]
 
 
-def test_two_columns_of_a_name_are_refused() -> None:
-    """The template could mean either."""
-    frame = library("pandas").DataFrame([[1, 2]], columns=[1, "1"])
+def test_names_that_a_template_cannot_mean_are_refused() -> None:
+    """They are those of two columns, or parts of a name."""
+    pandas = library("pandas")
+    levels = pandas.MultiIndex.from_tuples([("a", "x"), ("a", "y")])
+    with pytest.raises(InputError, match=r"have several levels\. Nothing was sent"):
+        Rows(pandas.DataFrame([[1, 2]], columns=levels))
+    frame = pandas.DataFrame([[1, 2]], columns=[1, "1"])
     with pytest.raises(InputError, match=r"^Two columns have the name 1\. Nothing was sent"):
         Rows(frame)
 
@@ -147,7 +151,8 @@ def test_a_mapping_of_columns() -> None:
     assert Rows(columns).count == 2
     assert [row["t"] for row in Rows(columns)] == ["a", "b"]
     assert names_of(columns) == ["n", "t"]
-    for other in ({}, {"n": [1], "t": ["a", "b"]}, {"n": "ab"}, {"n": {"a": 1}}):
+    sheets = {"first": library("pandas").DataFrame(COLUMNS)}
+    for other in ({}, {"n": [1], "t": ["a", "b"]}, {"n": "ab"}, {"n": {"a": 1}}, sheets):
         assert not are_columns(other)
         with pytest.raises(InputError, match="not dict"):
             Rows(other)
