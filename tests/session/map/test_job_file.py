@@ -113,7 +113,7 @@ def test_a_replay_only_reads(path: Path) -> None:
         lost.open()
 
 
-@pytest.mark.parametrize("content", [b"notes", b"notes\n", b'{"a": 1}\n', b'{"key": "x"}\n', b"\n"])
+@pytest.mark.parametrize("content", [b"notes", b"notes\n", b'{"a": 1}\n', b'{"key": "x"}\n'])
 def test_another_file_is_refused_and_stays(tmp_path: Path, content: bytes) -> None:
     """The message names the line."""
     path = tmp_path / "notes.txt"
@@ -241,12 +241,12 @@ def sealed(body: bytes) -> bytes:
     ],
 )
 def test_a_bad_line_costs_no_other_line(path: Path, bad: bytes) -> None:
-    """What one of them holds changes no other one."""
+    """What one of them holds changes no other one. A line of spaces is none."""
     good = [reply(number, "two\u2028lines, [1] {") for number in (3, 4, 5)]
     lines = [line.to_line() for line in good]
     path.write_bytes(path.read_bytes() + lines[0] + bad + lines[1] + lines[2])
     file = JobFile(path).open()
-    assert file.index.unread + file.index.edited in {1, 2}
+    assert file.index.unread + file.index.edited in ({1, 2} if bad.strip() else {0})
     assert not file.index.is_answered(short_key(KEYS[2]))
     assert list(file.replies(map(short_key, [KEYS[4], KEYS[2], KEYS[3], KEYS[5]]))) == [
         good[1],
