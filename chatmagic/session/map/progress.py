@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol, TextIO
 
-from chatmagic._fork import Lock
-
 BAR: Final = 20
 """Number of characters of the bar."""
 INTERVAL: Final = 0.1
@@ -118,8 +116,6 @@ class Progress:
         self._total = total
         self._drawn: Bar | None = None
         self._drawn_at = 0.0
-        self._lock = Lock()
-        """Guards the view: a thread that nobody waits for draws no bar that was removed."""
 
     @property
     def is_shown(self) -> bool:
@@ -153,16 +149,17 @@ class Progress:
         if is_last and self._drawn is None:
             return  # There was nothing to do.
         is_due = is_last or time.monotonic() - self._drawn_at >= INTERVAL
-        with self._lock:
-            if self._view is not None and is_due and bar != self._drawn:
-                self._drawn_at = time.monotonic()
-                self._drawn = bar
-                self._view.show(bar)
+        view = self._view
+        if view is not None and is_due and bar != self._drawn:
+            self._drawn_at = time.monotonic()
+            self._drawn = bar
+            view.show(bar)
+            if self._view is None:
+                view.remove()  # The thread that waited for this one has given up meanwhile.
 
     def remove(self) -> None:
         """Remove the bar for good."""
-        with self._lock:
-            view = self._view
-            self._view = None
-            if view is not None and self._drawn is not None:
-                view.remove()
+        view = self._view
+        self._view = None
+        if view is not None and self._drawn is not None:
+            view.remove()

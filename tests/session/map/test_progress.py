@@ -68,6 +68,23 @@ def test_it_is_drawn_from_time_to_time() -> None:
     assert (len(view.bars), view.removed) == (2, 1)
 
 
+def test_a_bar_that_is_removed_while_it_is_drawn_is_removed_again() -> None:
+    """Nobody waits any more for the thread that draws it, and no lock makes it wait for another."""
+
+    class Removing(Seen):
+        """View that is removed meanwhile."""
+
+        def show(self, bar: Bar) -> None:
+            """Remove it, and keep the bar."""
+            progress.remove()
+            super().show(bar)
+
+    view = Removing()
+    progress = Progress(view, 4)
+    progress.show(1, "")
+    assert (view.bars, view.removed) == ([Bar(1, 4)], 2)
+
+
 def test_nothing_is_drawn_where_nothing_is_to_be_done() -> None:
     """So a map whose rows are all answered leaves no trace; a program sees nothing at all."""
     view = Seen()
