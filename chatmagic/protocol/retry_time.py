@@ -34,6 +34,7 @@ LONGEST_VALUE: Final = 100
 """Largest number of characters of a value, or of a header, that tells a time."""
 LONGEST_WORDS: Final = 4_000
 """Largest number of characters of an explanation that is searched."""
+_SECOND: Final = timedelta(seconds=1)
 _YEAR: Final = timedelta(days=365)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _PER_SECOND: Final = (1, 10**3, 10**6, 10**9)
@@ -202,6 +203,8 @@ def retry_after(
 ) -> datetime | None:
     """Return the time from which to ask again that an answer names, by this machine's clock.
 
+    Groq and Google cut the fraction of a second off, but for the explanation, so that one counts.
+
     Args:
         headers: names, in any case, and values; a name may occur several times.
         now: the time of the response's arrival, aware, from which a wait is counted.
@@ -221,8 +224,11 @@ def retry_after(
     reading = _Reading.of(headers, now, in_milliseconds=in_milliseconds)
     waits = [_header(headers, name, reading) for name in named]
     waits += [_wait(value, reading, name) for name, value in fields if _is_retry(name)]
-    waits.append(_in_words(words[:LONGEST_WORDS], reading))
-    return _first(waits, now)
+    in_words = _in_words(words[:LONGEST_WORDS], reading)
+    until = _first([*waits, in_words], now)
+    exact = _first([in_words], now)
+    is_cut = until is not None and exact is not None and timedelta() < exact - until < _SECOND
+    return exact if is_cut else until
 
 
 def limit_reset(

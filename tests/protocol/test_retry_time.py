@@ -371,6 +371,22 @@ def test_a_refusal_names_a_wait_in_any_form(header: str, body: object, words: st
 @each_case(
     ("words", "wait"),
     [
+        ("Please try again in 7.66s.", 7.66),
+        ("Please try again in 8.5s.", 7),
+        ("Please try again in 6.5s.", 7),
+        ("Please try again.", 7),
+    ],
+)
+def test_the_fraction_of_a_second_stands_in_the_sentence(words: str, wait: float) -> None:
+    """A request before it has passed would be refused again."""
+    assert seconds(retry_time.retry_after([("Retry-After", "7")], NOW, (), words)) == wait
+    fields = retry_time.time_fields({"retryDelay": "7s"})
+    assert seconds(retry_time.retry_after([], NOW, fields, words)) == wait
+
+
+@each_case(
+    ("words", "wait"),
+    [
         ("Try again in a minute.", 60),
         ("Come back in one hour.", 3600),
         ("请 2 分钟后重试", 120),
