@@ -47,6 +47,8 @@ from chatmagic.session.source import AnswerFile
 _TableT = TypeVar("_TableT")
 _INVENTING: Final = frozenset({"emulate", "_emulate"})
 """Functions of Dask that call another one with an invented table, to learn the columns."""
+_RUNNING_TASKS: Final = frozenset({"dask.local", "distributed.worker"})
+"""Modules of Dask that call the tasks of a graph, here and on a cluster."""
 
 _connecting = Lock()
 
@@ -304,16 +306,23 @@ def _no_table(value: object) -> InputError:
 
 
 def _is_invented() -> bool:
-    """Return whether Dask calls with an invented table, to learn the columns of the result."""
+    """Return whether Dask calls with an invented table, to learn the columns of the result.
+
+    It does so while a user's code makes a graph, or in a function of its own. A task of a graph,
+    which has real rows, is called by a scheduler or a worker.
+    """
+    is_of_tables = False
     frame = sys._getframe()  # noqa: SLF001 - the table itself does not tell
     while frame.f_back is not None:
         frame = frame.f_back
-        is_of_dask = str(frame.f_globals.get("__name__")).startswith(
-            ("dask.dataframe", "dask_expr")
-        )
-        if is_of_dask and frame.f_code.co_name in _INVENTING:
-            return True
-    return False
+        module = str(frame.f_globals.get("__name__"))
+        if module in _RUNNING_TASKS:
+            return False
+        if module.startswith(("dask.dataframe", "dask_expr")):
+            is_of_tables = True
+            if frame.f_code.co_name in _INVENTING:
+                return True
+    return is_of_tables
 
 
 def mapper(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from chatmagic._json import digest
-from chatmagic.errors import InputError
+from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.session.map.claims import claims_of
 from chatmagic.session.map.job import Job, notify
 from chatmagic.session.map.long_wait import LongWait
@@ -112,7 +112,12 @@ class MapperTask:
         return SharedFile(path, files, replays=is_replay)
 
     def _file(self) -> SharedFile:
-        """Return the file for the answers of these rows, with those of the other files."""
+        """Return the file for the answers of these rows, with those of the other files.
+
+        Raises:
+            InputError: it cannot be written.
+            ChatInterrupted: a person stopped the wait for another task.
+        """
         known = self._read_only()
         keys = map(short_key, self.keys)
         if self.sender.replayed is not None or all(map(known.is_answered, keys)):
@@ -121,14 +126,19 @@ class MapperTask:
         others = [file for file in known.others if file.path != self._path]
         claims = claims_of(self.folder)
         wait = LongWait(partial(notify, self.sender.environment))
-        return opened(
-            self._path,
-            others,
-            head=self.template.head.text,
-            access="waits",
-            claims=claims,
-            while_waiting=partial(wait.look, SAME_ROWS),
-        )
+        try:
+            return opened(
+                self._path,
+                others,
+                head=self.template.head.text,
+                access="waits",
+                claims=claims,
+                while_waiting=partial(wait.look, SAME_ROWS),
+            )
+        except KeyboardInterrupt:
+            raise ChatInterrupted(
+                "Interrupted while another task has these rows. Nothing was sent."
+            ) from None
 
 
 def _make_folder(folder: Path) -> None:

@@ -170,7 +170,14 @@ def test_no_row_and_an_invented_row_send_nothing(server: RowServer) -> None:
         kinds = {name: str(kind) for name, kind in made.dtypes.items()}
         assert {**kinds, "text": "str"} == types
         assert server.prompts == []
-    assert list(made.compute(scheduler="synchronous")["people"]) == [7] * 3
+    groups = lazy.assign(group=1).groupby("group")
+    with pytest.warns(UserWarning, match="meta"):
+        made_of_groups = groups.apply(mapper)
+    assert str(made_of_groups.dtypes["people"]) == "Int64"
+    assert server.prompts == []
+    for scheduler in ("synchronous", "threads"):
+        assert list(made.compute(scheduler=scheduler)["people"]) == [7] * 3
+        assert list(made_of_groups.compute(scheduler=scheduler)["people"]) == [7] * 3
     assert len(server.prompts) == 3
     assert not Path("answers", ".pause").exists()
 

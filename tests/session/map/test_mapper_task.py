@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from unittest.mock import Mock
 
+import pytest
 from jobs import Asking, capitals
 
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
+from chatmagic.errors import ChatInterrupted
 from chatmagic.session.ask import Ask
 from chatmagic.session.ledger import Ledger
+from chatmagic.session.map import job_file
 from chatmagic.session.map.map import MapOptions
 from chatmagic.session.map.mapper_task import MapperTask
 from chatmagic.session.map.row_template import RowTemplate
@@ -50,3 +53,17 @@ def test_the_order_of_rows_changes_no_file(tmp_path: Path) -> None:
     task(tmp_path, asking, "a", "c").replies()
     assert sorted(asking.asked) == ["a", "b", "c"]
     assert len([*tmp_path.glob("*.jsonl")]) == 2
+
+
+def test_the_wait_for_the_same_rows_can_be_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In words; nothing was sent, and nothing is held."""
+    asking = answering()
+    monkeypatch.setattr(job_file, "lock_state", lambda _: "taken")
+    monkeypatch.setattr(job_file, "sleep", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(ChatInterrupted, match=r"another task has these rows\. Nothing was sent"):
+        task(tmp_path, asking, "a").replies()
+    monkeypatch.undo()
+    assert [reply.text for reply in task(tmp_path, asking, "a").replies()] == ["A"]
+    assert asking.asked == ["a"]
