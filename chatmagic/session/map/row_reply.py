@@ -61,7 +61,7 @@ class _OfLine(BodyFacts):
     __slots__ = ("_line", "_row")
 
     _line: bytes
-    _row: int | None
+    _row: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -133,7 +133,6 @@ class RowReply(_OfLine):
         """
         reply = cls.__new__(cls)
         object.__setattr__(reply, "_line", line)
-        object.__setattr__(reply, "_row", None)
         return reply
 
     def of_row(self, row: int) -> Self:
@@ -164,8 +163,8 @@ class RowReply(_OfLine):
                 read = RowReply.from_line(line)
                 for field in _FIELDS:
                     object.__setattr__(self, field, getattr(read, field))
-                if self._row is not None:
-                    object.__setattr__(self, "row", self._row)
+                if (row := getattr(self, "_row", None)) is not None:
+                    object.__setattr__(self, "row", row)
                 object.__setattr__(self, "_line", b"")
             return object.__getattribute__(self, name)
 
