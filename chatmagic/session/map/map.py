@@ -196,9 +196,8 @@ def quote(job: Job) -> str:
     credits = job.sender.credits
     if credits is not None and credits.remaining is not None:
         words += f" {counted(credits.remaining, 'credit')} left; others may share them."
-    problems = [
-        problem for row in job.to_ask.first if (problem := job.template.problem(row)) is not None
-    ]
+    unsent = (job.template.problem(row, f"Row {row.number:,}") for row in job.to_ask.first)
+    problems = [problem for problem in unsent if problem is not None]
     if problems:
         words += f" {counted(len(problems), 'row')} will not be sent: {problems[0]}"
     return words

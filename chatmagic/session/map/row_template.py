@@ -299,24 +299,26 @@ class RowTemplate:
         """
         return len(self._front) + len(row.prompt)
 
-    def problem(self, row: Row) -> str | None:
+    def problem(self, row: Row, name: str = "This row") -> str | None:
         """Return the reason not to send a row; ``None`` if there is none.
 
         Args:
             row: the row.
+            name: its name in the reason. In its own error that is no number: a mapper's row has
+                another one in each part, and equal rows are one.
         """
         if row.misfit is not None:
             return row.misfit
         if row.missing is not None:
             return (
-                f"Row {row.number:,} has no value for {{{{ {one_line(row.missing)} }}}}, so it is "
+                f"{name} has no value for {{{{ {one_line(row.missing)} }}}}, so it is "
                 "not sent: fill the value in, or leave the row out."
             )
         if not row.prompt.strip():
-            return f"Row {row.number:,} makes an empty prompt, which is not sent."
+            return f"{name} makes an empty prompt, which is not sent."
         if self.ask.allow_secrets or (secret := secret_in(row.prompt, self._variables)) is None:
             return None
-        return f"Row {row.number:,} holds {secret}, so it is not sent: allow_secrets=True sends it."
+        return f"{name} holds {secret}, so it is not sent: allow_secrets=True sends it."
 
     def checked(self, reply: Reply) -> Reply:
         """Return a reply with the value of its JSON, if JSON was asked for.

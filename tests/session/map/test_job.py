@@ -31,7 +31,7 @@ from chatmagic.models import Reply
 from chatmagic.session.map.job import Job
 from chatmagic.session.map.progress import Bar
 
-EMPTY = "Row 2 makes an empty prompt, which is not sent."
+EMPTY = "This row makes an empty prompt, which is not sent."
 
 
 @pytest.fixture

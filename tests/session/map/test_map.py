@@ -425,10 +425,10 @@ def test_a_row_with_a_secret_is_not_sent(
     replies = asking.map("{{ it }}", rows, yes=True)
     assert sorted(service.prompts) == ["a", "b"]
     assert replies[1].error == (
-        "Row 1 holds the value of the environment variable MY_TOKEN, so it is not sent: "
+        "This row holds the value of the environment variable MY_TOKEN, so it is not sent: "
         "allow_secrets=True sends it."
     )
-    assert replies[2].error == "Row 2 makes an empty prompt, which is not sent."
+    assert replies[2].error == "This row makes an empty prompt, which is not sent."
     assert b"correct-horse" not in (Path.cwd() / files()[0]).read_bytes()
     allowed = asking.map("{{ it }}", rows[:2], yes=True, allow_secrets=True)
     assert allowed[1].text == "IT IS CORRECT-HORSE-7"
@@ -442,14 +442,14 @@ def test_a_row_without_a_value_is_not_sent(asking: Session, service: RowService)
         {"a column": [*missing, "a"], "other": None}, index=range(10, 16), dtype=object
     )
     error = (
-        "Row {} has no value for {{{{ a column }}}}, so it is not sent: "
+        "{} has no value for {{{{ a column }}}}, so it is not sent: "
         "fill the value in, or leave the row out."
     )
     with pytest.raises(InputError) as caught:
         asking.map("Rate {{ a column }}", table)
-    assert f"5 rows will not be sent: {error.format(0)}" in str(caught.value)
+    assert f"5 rows will not be sent: {error.format('Row 0')}" in str(caught.value)
     replies = asking.map("Rate {{ a column }}", table, yes=True)
-    assert [*replies.error[:5]] == [*map(error.format, range(5))]
+    assert [*replies.error[:5]] == [error.format("This row")] * 5
     assert service.prompts == ["Rate a"]
     asking.map("Rate {{ a column }}", table.fillna("none"), yes=True)
     assert sorted(service.prompts[1:]) == ["Rate none"] * 5
