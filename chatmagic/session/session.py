@@ -324,7 +324,7 @@ class Session:
         Args:
             template: the prompt; ``{{ it }}`` stands for the row, ``{{ name }}`` for a column.
             rows: a DataFrame, a Series, a table of pyarrow, a mapping of columns, a list or another
-                iterable of texts or mappings.
+                iterable of texts, mappings, instances or named tuples.
             workers: largest number of requests under way, up to 256.
             repeats: number of times that each row is asked.
             retries: number of times that a row is sent again after an error of the server or the

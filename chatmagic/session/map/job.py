@@ -12,6 +12,7 @@ from chatmagic.advice import sentences
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
+    InputError,
     shown_at,
 )
 from chatmagic.safe_text import counted
@@ -255,12 +256,15 @@ class Job:
             self.pool.run.end(problem)
         self.pool.close(self._show_progress)
         error = self.pool.run.error
-        if isinstance(error, ChatError):
-            error.advice = sentences(error.advice, self.counts.so_far)
+        counts = self.counts
+        if isinstance(error, InputError) and not counts.sent:
+            pass  # Rows that cannot be read: the same call would fail again.
+        elif isinstance(error, ChatError):
+            error.advice = sentences(error.advice, counts.so_far)
         elif isinstance(error, KeyboardInterrupt) or (error is None and self.pool.run.is_stopped):
             # An interrupt here comes from the user's rows, as the caller's thread gets all others.
             how = "Stopped." if error is None else "Interrupted."
-            error = ChatInterrupted(how, hint=self.counts.so_far)
+            error = ChatInterrupted(how, hint=counts.so_far)
         if error is not None:
             with shown_at(self.sender.place):
                 raise error from None

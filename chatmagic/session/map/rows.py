@@ -58,13 +58,13 @@ class Rows:
         names = names_of(self.source)
         if names and getattr(getattr(self.source, "columns", None), "nlevels", 1) > 1:
             raise InputError(
-                "The names of the columns have several levels. Nothing was sent.",
+                "The rows have columns whose names have several levels. Nothing was sent.",
                 hint='A template takes one: frame.columns = frame.columns.map("_".join).',
             )
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise InputError(
-                f"Two columns have the name {one_line(twice)}. Nothing was sent.",
+                f"The rows have two columns named {one_line(twice)}. Nothing was sent.",
                 hint="Rename one of them.",
             )
 

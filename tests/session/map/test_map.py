@@ -215,6 +215,14 @@ def test_a_second_call_says_what_it_did(
     assert told == [f"61 of 61 answers from q.jsonl, of 29 August 2025; nothing was sent. {ANEW}"]
 
 
+def test_rows_that_do_not_fit_are_not_to_be_resumed(asking: Session) -> None:
+    """Their number is not known, so the first one is read by the map under way."""
+    with pytest.raises(InputError) as caught:
+        asking.map("{{ x }}", iter(["a"]), yes=True)
+    assert "{{ x }} is no name of a row. Nothing was sent." in str(caught.value)
+    assert "resumes" not in str(caught.value)
+
+
 def test_a_reply_has_the_place_of_its_row_in_this_call(
     asking: Session, service: RowService
 ) -> None:

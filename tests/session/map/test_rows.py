@@ -141,7 +141,7 @@ def test_names_that_a_template_cannot_mean_are_refused() -> None:
     with pytest.raises(InputError, match=r"have several levels\. Nothing was sent"):
         Rows(pandas.DataFrame([[1, 2]], columns=levels))
     frame = pandas.DataFrame([[1, 2]], columns=[1, "1"])
-    with pytest.raises(InputError, match=r"^Two columns have the name 1\. Nothing was sent"):
+    with pytest.raises(InputError, match=r"^The rows have two columns named 1\. Nothing was sent"):
         Rows(frame)
 
 
