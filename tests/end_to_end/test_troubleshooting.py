@@ -50,6 +50,8 @@ def texts(node: ast.expr, named: Mapping[str, list[str]]) -> list[str]:
             # Where an f-string has no words of its own, they are in the variables that it joins.
             joined = [text] if is_worded(text) else map("".join, product(*options(values, named)))
             return [*dict.fromkeys(joined)]
+        case ast.Call(func=ast.Name(id="joined_sentences"), args=[ast.List(elts=[first, *_])]):
+            return texts(first, named)
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return named.get(name, ["…"])
     return [text for part in alternatives(node) for text in texts(part, named)] or ["…"]
