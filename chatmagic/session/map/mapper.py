@@ -47,8 +47,18 @@ from chatmagic.session.source import AnswerFile
 _TableT = TypeVar("_TableT")
 _INVENTING: Final = frozenset({"emulate", "_emulate"})
 """Functions of Dask that call another one with an invented table, to learn the columns."""
-_RUNNING_TASKS: Final = frozenset({"dask.local", "distributed.worker"})
-"""Modules of Dask that call the tasks of a graph, here and on a cluster."""
+_MOST_INVENTED: Final = 2
+"""Largest number of rows that Dask invents (``meta_nonempty``, tried with Dask 2026.8)."""
+_RUNNING_TASKS: Final = frozenset(
+    {
+        "dask._task_spec",
+        "dask.core",
+        "dask.local",
+        "distributed.worker",
+        "ray.util.dask.scheduler",
+    }
+)
+"""Modules that call the tasks of a graph of Dask, here, on a cluster and on Ray's."""
 
 _connecting = Lock()
 
@@ -130,7 +140,7 @@ class Mapper:
             typed = TypedColumns(template.columns, template.ask.form)
             if not rows:
                 return typed.added_to(frame, [])  # type: ignore[no-any-return]
-            if _is_invented():
+            if len(rows) <= _MOST_INVENTED and _is_invented():
                 return typed.added_to(frame, [_NO_REPLY] * len(rows))  # type: ignore[no-any-return]
             task = self._task(rows, template, session)
             replies = task.replies()
