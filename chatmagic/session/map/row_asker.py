@@ -119,7 +119,7 @@ class RowAsker:
         self._is_cut = False
         self._failures = 0
         self._put_off: list[tuple[Row, _Tries]] = []
-        self._tries: dict[int, _Tries] = {}
+        self._tries: dict[str, _Tries] = {}
 
     def cut(self) -> None:
         """Cut off the rows under way."""
@@ -130,7 +130,7 @@ class RowAsker:
     def take_put_off(self) -> list[Row]:
         """Return the rows that were put off, so that they are asked now."""
         put_off, self._put_off = self._put_off, []
-        self._tries.update((row.number, tries) for row, tries in put_off)
+        self._tries.update((row.key, tries) for row, tries in put_off)
         return [row for row, _ in put_off]
 
     def line(self, client: Client, row: Row) -> RowReply | None:
@@ -145,7 +145,7 @@ class RowAsker:
         """
         if (unsent := self._template.problem(row)) is not None:
             return self._line(row, row.request, 0, None, InputError(unsent))
-        tries = self._tries.pop(row.number, None) or _Tries(self._options.retries)
+        tries = self._tries.pop(row.key, None) or _Tries(self._options.retries)
         request = row.request
         while (passage := self._gate.enter()) is not None:
             reply, problem = self._send(client, row, request)

@@ -9,6 +9,7 @@ from jobs import (
     FakeClock,
     Refusing,
     Rig,
+    limited,
     raising,
 )
 
@@ -93,6 +94,20 @@ def test_a_row_that_alone_is_refused_fails_in_the_end(
     job.run(is_watched=False)
     assert (job.answered, job.failed) == (1, 1)
     assert rig.asking.asked == [*"aab", *"a" * 9]
+
+
+def test_a_repeat_that_was_put_off_keeps_its_requests(rig: Rig) -> None:
+    """Its row has the number of the other repeats."""
+    rig.clock = FakeClock()
+    job = rig.job(["a"], Refusing(lambda: limited(1), a=3), workers=1)
+    (first,) = job.to_ask
+    asker = job.pool.asker
+    with job.sender.connect() as client:
+        for row in (first, first._replace(occurrence=2, full_key=b"another")):
+            assert asker.line(client, row) is None
+        lines = [asker.line(client, row) for row in asker.take_put_off()]
+    job.file.close()
+    assert [line.requests for line in lines if line is not None] == [3, 2]
 
 
 def test_a_row_that_is_always_refused_never_blocks_others(
