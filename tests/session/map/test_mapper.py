@@ -182,6 +182,28 @@ def test_no_row_and_an_invented_row_send_nothing(server: RowServer) -> None:
     assert not Path("answers", ".pause").exists()
 
 
+def calling(module: str, name: str) -> Callable[..., Any]:
+    """Give a function of a module that calls another one, as an engine's own code does."""
+    names: dict[str, Any] = {"__name__": module}
+    exec(f"def {name}(call, *given): return call(*given)", names)  # noqa: S102 - names of the tests' own
+    made: Callable[..., Any] = names[name]
+    return made
+
+
+@pytest.mark.parametrize("task", ["ray.util.dask.scheduler", "distributed.worker"])
+def test_real_rows_are_asked_beneath_dasks_own_code(server: RowServer, task: str) -> None:
+    """In a task, and where there are more rows than Dask invents; else they had no reply."""
+    mapper = label()
+    invents = calling("dask.dataframe.core", "emulate")
+    assert list(invents(mapper, frame("a", "b"))["reply"].isna()) == [True, True]
+    assert server.prompts == []
+    nested = calling("dask.dataframe.core", "apply")
+    in_a_task = nested(calling(task, "run"), mapper, frame("a"))
+    assert list(in_a_task["reply"].isna()) == [False]
+    assert list(invents(mapper, frame("c", "d", "e"))["reply"].isna()) == [False] * 3
+    assert len(server.prompts) == 4
+
+
 def test_another_address_or_release_is_refused(
     server: RowServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
